@@ -24,18 +24,25 @@ export interface Store {
    * Decides and writes one key. `decide` runs synchronously on the newest durable entry, as soon as
    * no other write of that key is under way, and may throw: then nothing happens and the promise
    * rejects with what was thrown. Resolves when the write is durable, or at once for `keep`.
-   * Rejects with a StoreError if the disk refused; then nothing was stored.
+   * Rejects with a StoreError if the disk refused; then nothing was stored, unless its code is
+   * OutcomeUnknown.
    */
   write(key: Key, decide: (current: Entry | undefined) => Decision): Promise<WriteResult>;
-  /** Delivers every change after `afterRevision`: those that were, at once; those to come, as they do. */
+  /**
+   * Delivers every change after `afterRevision`: those that were, before the call returns; those to
+   * come, as they do. A write is acknowledged after all watchers had it.
+   */
   watch(options: WatchOptions): WatchResult;
-  /** Forgets changes older than the history limits. Called from time to time by the app. */
+  /**
+   * Forgets changes older than the history limits. Called from time to time by the app; the bounds
+   * on number and size the store keeps by itself.
+   */
   compact(nowMs: number): Promise<void>;
   /** Waits for writes under way and closes the journal. Later writes are refused. */
   close(): Promise<void>;
 }
 
-/** The bucket is a kind of object ("berth.dev/virtualmachines"), the id `namespace/name` or `name`. */
+/** The bucket is a kind ("berth.dev/virtualmachines"), the id `namespace/name` or `name`. */
 export interface Key {
   readonly bucket: string;
   readonly id: string;
@@ -97,7 +104,10 @@ export interface WatchOptions {
   readonly bucket?: string;
   readonly prefix?: string;
   readonly afterRevision: number;
-  /** Called with one or more changes in order. Must not throw. */
+  /**
+   * Called with one or more changes in order. Must not throw; may use the store, also to stop this
+   * or another watch.
+   */
   readonly deliver: (changes: readonly Change[]) => void;
   /** The store closed; nothing more will come. */
   readonly closed?: () => void;
@@ -123,6 +133,8 @@ export type StoreErrorCode =
   | "StorageFull"
   /** The disk failed otherwise: nothing was stored. */
   | "StorageFailed"
+  /** The disk failed in the middle: the write may or may not be there. The store takes no more. */
+  | "OutcomeUnknown"
   /** Too many writes are waiting. */
   | "Overloaded"
   /** The store is closed or closing. */
@@ -134,4 +146,8 @@ export type StoreErrorCode =
   /** A newer build wrote this folder. */
   | "TooNew"
   /** A value cannot be decrypted with the key at hand. */
-  | "Unreadable";
+  | "Unreadable"
+  /** There is no store or backup where one was said to be. */
+  | "Missing"
+  /** Something is there that would be overwritten. */
+  | "Exists";
