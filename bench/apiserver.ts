@@ -1,0 +1,161 @@
+/**
+ * The embedded API under load, measured from outside over TLS: durable creates, a list of 10,000,
+ * watch latency, memory and restart. With `--peer KUBECONFIG` the same requests go to another
+ * Kubernetes API (a kube-apiserver) in the same run, so that the ratios are of one machine at one
+ * time. Usage: npm run bench -- apiserver [--objects 10000] [--peer KUBECONFIG]
+ */
+import { readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { parse } from "yaml";
+import { type Berth, startBerth, temporaryFolder } from "../test/real/support/berth.ts";
+import { bodyOf, connect, follow, type Http } from "../test/real/support/http.ts";
+import { show, spreadOf, timeEach } from "./support.ts";
+
+type Target = Pick<Berth, "url" | "ca" | "token"> & { readonly name: string };
+
+const { values } = parseArgs({
+  options: {
+    objects: { type: "string", default: "10000" },
+    serial: { type: "string", default: "2000" },
+    peer: { type: "string" },
+  },
+});
+const objects = Number(values.objects);
+const collection = "/apis/berth.dev/v1alpha1/namespaces/default/virtualmachines";
+
+await main();
+
+async function main(): Promise<void> {
+  const folder = temporaryFolder("bench");
+  try {
+    const startedMs = performance.now();
+    const first = await startBerth({ data: folder.path });
+    show("berth: first start", { ms: performance.now() - startedMs });
+    if (values.peer !== undefined) await measure(peerOf(values.peer));
+    await measure({ ...first, name: "berth" });
+    show("berth: memory", { "RSS MB": residentMegabytes(first.pid) });
+    await first.kill();
+    const againMs = performance.now();
+    const again = await startBerth({ data: folder.path });
+    show(`berth: restart with ${objects}`, {
+      ms: performance.now() - againMs,
+      "RSS MB": residentMegabytes(again.pid),
+    });
+    await again.stop();
+  } finally {
+    folder.remove();
+  }
+}
+
+async function measure(target: Target): Promise<void> {
+  const http = connect(target, 64);
+  try {
+    await createMany(http, "warm", 200, 8);
+    report(`${target.name}: creates, serial`, await createMany(http, "serial", serialCount(), 1));
+    const rest = objects - serialCount() - 200;
+    report(`${target.name}: creates, 64 writers`, await createMany(http, "many", rest, 64));
+    await measureList(target, http);
+    await measureWatch(target, http);
+  } finally {
+    http.close();
+  }
+}
+
+function serialCount(): number {
+  return Number(values.serial);
+}
+
+function report(name: string, run: { samplesMs: number[]; totalMs: number }): void {
+  const spread = spreadOf(run.samplesMs);
+  show(name, {
+    "per second": (run.samplesMs.length * 1000) / run.totalMs,
+    "p50 ms": spread.p50,
+    "p99 ms": spread.p99,
+  });
+}
+
+function createMany(
+  http: Http,
+  prefix: string,
+  count: number,
+  parallel: number,
+): ReturnType<typeof timeEach> {
+  return timeEach(count, parallel, async (index) => {
+    const body = machine(`${prefix}-${index}`);
+    const reply = await http.ask({ method: "POST", path: collection, body });
+    if (reply.status !== 201) throw new Error(`create answered ${reply.status}: ${reply.text}`);
+  });
+}
+
+async function measureList(target: Target, http: Http): Promise<void> {
+  const samples: number[] = [];
+  let bytes = 0;
+  for (let round = 0; round < 7; round++) {
+    const beginMs = performance.now();
+    const reply = await http.ask({ path: collection });
+    samples.push(performance.now() - beginMs);
+    bytes = reply.text.length;
+  }
+  const spread = spreadOf(samples);
+  show(`${target.name}: list of ${objects}`, {
+    "p50 ms": spread.p50,
+    "max ms": spread.max,
+    MB: bytes / 1e6,
+  });
+}
+
+/** From the writer's request to the event at each of 100 watchers. */
+async function measureWatch(target: Target, http: Http): Promise<void> {
+  const list = bodyOf(await http.ask({ path: `${collection}?limit=1` }));
+  const from = `${collection}?watch=true&resourceVersion=${list.metadata.resourceVersion}`;
+  const sentMs = new Map<string, number>();
+  const samples: number[] = [];
+  const watches = Array.from({ length: 100 }, () =>
+    follow(target, from, (event) => {
+      const sent = sentMs.get(event.object.metadata.name);
+      if (sent !== undefined) samples.push(performance.now() - sent);
+    }),
+  );
+  await Promise.all(watches.map((watch) => watch.opened));
+  for (let index = 0; index < 50; index++) {
+    const name = `watched-${index}`;
+    sentMs.set(name, performance.now());
+    await http.ask({ method: "POST", path: collection, body: machine(name) });
+  }
+  while (samples.length < 50 * 100) await new Promise((resolve) => setTimeout(resolve, 5));
+  for (const watch of watches) watch.stop();
+  const spread = spreadOf(samples);
+  show(`${target.name}: watch, 100 watchers`, { "p50 ms": spread.p50, "p99 ms": spread.p99 });
+}
+
+/** About 2 KB, as a real manifest with its annotations is. */
+function machine(name: string): Record<string, unknown> {
+  return {
+    apiVersion: "berth.dev/v1alpha1",
+    kind: "VirtualMachine",
+    metadata: {
+      name,
+      labels: { app: "bench", tier: "web" },
+      annotations: { "example.com/note": "x".repeat(1_000) },
+    },
+    spec: {
+      hypervisorRef: { name: "demo" },
+      cpu: { cores: 2 },
+      memory: { size: "2Gi" },
+      source: { blank: {} },
+      disks: [{ name: "root", size: "20Gi" }],
+    },
+  };
+}
+
+function residentMegabytes(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
+}
+
+function peerOf(kubeconfig: string): Target {
+  const config = parse(readFileSync(kubeconfig, "utf8"));
+  const cluster = config.clusters[0].cluster;
+  const ca = Buffer.from(cluster["certificate-authority-data"] ?? "", "base64").toString();
+  return { name: "peer", url: cluster.server, ca, token: config.users[0].user.token };
+}

@@ -1,0 +1,86 @@
+import { conditions, observedGeneration } from "../parts/conditions.ts";
+import { hypervisorName, objectName, text } from "../parts/names.ts";
+import { failure } from "../parts/progress.ts";
+import {
+  array,
+  boolean,
+  enumeration,
+  integer,
+  listMap,
+  object,
+  observedBytes,
+  optional,
+  set,
+  string,
+} from "../schema/index.ts";
+
+const nodes = listMap(
+  "Its nodes.",
+  object("One node.", {
+    name: hypervisorName("Its name."),
+    health: enumeration("Whether it works. Unknown means that it could not be seen.", [
+      "Healthy",
+      "Unhealthy",
+      "Maintenance",
+      "Unknown",
+    ]),
+    version: optional(text("The version of the software on it.", 128)),
+    cpus: optional(integer("Its logical processors.", { minimum: 0, maximum: 65_536 })),
+    memory: optional(observedBytes("Its memory.")),
+    message: optional(text("What is the matter with it.", 512)),
+  }),
+  { key: "name", maxItems: 128 },
+);
+
+const storages = listMap(
+  "Its storages. How full they are is in the metrics, because it changes all the time.",
+  object("One storage.", {
+    name: hypervisorName("Its name."),
+    type: optional(text("What kind it is, in the hypervisor's words.", 64)),
+    shared: optional(boolean("Whether all nodes see the same volumes.")),
+    usable: boolean("Whether it can be used now."),
+    contents: optional(
+      set(
+        "What it takes.",
+        enumeration("A kind of content.", ["Disks", "Images", "ISOs", "Snippets", "Backups"]),
+        { maxItems: 8 },
+      ),
+    ),
+    nodes: optional(
+      set("The nodes that have it, where not all do.", hypervisorName("A node."), {
+        maxItems: 128,
+      }),
+    ),
+    capacity: optional(observedBytes("How much it holds in all.")),
+  }),
+  { key: "name", maxItems: 128 },
+);
+
+export const hypervisorStatus = object("The hypervisor as it was last seen.", {
+  observedGeneration: optional(observedGeneration),
+  version: optional(text("The version of its software.", 128)),
+  systemId: optional(text("The identity that answered. It has to be the one in the spec.", 256)),
+  endpoint: optional(text("The endpoint in use.", 512)),
+  credentials: optional(
+    object(
+      "The credentials in use and the endpoints that they were given for. They are sent nowhere else.",
+      {
+        secret: text("The Secret, as namespace/name.", 320),
+        resourceVersion: text("The version of it that was read.", 64),
+        endpoints: array("The endpoints.", text("An endpoint.", 512), { maxItems: 16 }),
+      },
+    ),
+  ),
+  nodes: optional(nodes),
+  storages: optional(storages),
+  capabilities: optional(
+    set(
+      "What it can do, such as ImportFromImage or LinkedClone.",
+      string("A capability.", { maxLength: 64, pattern: "^[A-Z][A-Za-z0-9]*$" }),
+      { maxItems: 64 },
+    ),
+  ),
+  conflictsWith: optional(objectName("Another Hypervisor object for the same system.")),
+  failure: optional(failure),
+  conditions: optional(conditions),
+});

@@ -1,0 +1,219 @@
+import { builtinResources } from "../api/builtin/index.ts";
+import { berthResources } from "../api/index.ts";
+import type {
+  ApiServer,
+  HealthCheck,
+  Listener,
+  ListenOptions,
+  ServerEnvironment,
+} from "../apiserver/index.ts";
+import {
+  controllersUser,
+  createApiServer,
+  createCatalogue,
+  createDiscovery,
+  createOpenApi,
+  createResourceHandler,
+  createRoleAuthorizer,
+  createSchemaRunners,
+  createUserAuthenticator,
+  listen,
+  startLifecycle,
+} from "../apiserver/index.ts";
+import { createClient, inProcess } from "../client/index.ts";
+import type { Cancel, Clock } from "../kernel/clock.ts";
+import {
+  createCipher,
+  type FolderLock,
+  lockFolder,
+  openSqliteJournal,
+  openStore,
+  sealJournal,
+  type Store,
+} from "../store/index.ts";
+import { prepareKubeconfig } from "./administrator.ts";
+import { loadCertificates } from "./certificates.ts";
+import { type DataFolder, dataFolder, prepareDataFolder } from "./data-folder.ts";
+import { errorCode } from "./files.ts";
+import { createFirstObjects } from "./first-objects.ts";
+import { createLog, type Log } from "./log.ts";
+import { isSealed, loadSecretsKey } from "./secrets-key.ts";
+import { systemClock, systemRandom } from "./system.ts";
+
+export interface ControlPlaneOptions {
+  readonly data: string;
+  readonly version: string;
+  readonly port: number;
+  readonly host: string;
+  /** Further names and addresses under which clients reach this server. */
+  readonly tlsNames: readonly string[];
+  readonly serveAll: boolean;
+  readonly verbose: boolean;
+  readonly logLine: (line: string) => void;
+}
+
+export interface ControlPlane {
+  readonly url: string;
+  readonly kubeconfig: string;
+  /** Resolves if the control plane cannot go on: what is on the disk became unknown. */
+  readonly failed: Promise<Error>;
+  /** Ends watches, answers what is under way, makes the last writes durable. Safe to repeat. */
+  stop(): Promise<void>;
+}
+
+const compactEveryMs = 30_000;
+/** How long requests under way may take after a stop was asked for. */
+const drainMs = 5_000;
+
+/** Starts everything of one installation, or throws with nothing left running. */
+export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
+  const log = createLog({
+    write: options.logLine,
+    nowMs: () => systemClock.nowMs(),
+    level: options.verbose ? "debug" : "warn",
+  });
+  const folder = dataFolder(options.data);
+  const undo: (() => Promise<void> | void)[] = [];
+  const stop = async (): Promise<void> => {
+    for (let step = undo.pop(); step !== undefined; step = undo.pop()) await step();
+  };
+  try {
+    return await assemble({ options, folder, log, undo, stop });
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+interface Assembly {
+  readonly options: ControlPlaneOptions;
+  readonly folder: DataFolder;
+  readonly log: Log;
+  /** What was started, to be undone in reverse order. */
+  readonly undo: (() => Promise<void> | void)[];
+  readonly stop: () => Promise<void>;
+}
+
+async function assemble(assembly: Assembly): Promise<ControlPlane> {
+  const { options, folder, log, undo } = assembly;
+  const failed = Promise.withResolvers<Error>();
+  const lock: FolderLock = lockFolder(folder.path);
+  undo.push(() => lock.release());
+  prepareDataFolder(folder);
+  const store = await openFolderStore(folder, (error) => failed.resolve(error));
+  undo.push(() => store.close());
+  const starting: { why: string | undefined } = { why: "still starting" };
+  const { server, environment } = createServer({ ...assembly, store, starting });
+  undo.push(() => server.close());
+  const client = createClient({
+    transport: inProcess((request) => server.handleAs(controllersUser, request)),
+    clock: systemClock,
+  });
+  await createFirstObjects(client, systemRandom);
+  const lifecycle = startLifecycle(environment);
+  undo.push(() => lifecycle.stop());
+  undo.push(compactRegularly(store, systemClock, log));
+  const environmentWithLog = { clock: systemClock, random: systemRandom, log };
+  const names = [options.host, ...options.tlsNames].filter((name) => !isWildcard(name));
+  const certificates = await loadCertificates(folder, names, environmentWithLog);
+  const listener = await listenOrExplain(options, {
+    server,
+    tls: certificates.server,
+    clock: systemClock,
+    log,
+  });
+  undo.push(() => listener.close(drainMs));
+  const url = `https://${hostInUrl(options.host)}:${listener.port}`;
+  const authority = certificates.authority;
+  await prepareKubeconfig({ folder, server, client, url, authority, random: systemRandom });
+  starting.why = undefined;
+  return { url, kubeconfig: folder.kubeconfig, failed: failed.promise, stop: assembly.stop };
+}
+
+/** The two things that go wrong here have a remedy on the command line, so it is named. */
+async function listenOrExplain(
+  { host, port }: ControlPlaneOptions,
+  rest: Omit<ListenOptions, "host" | "port">,
+): Promise<Listener> {
+  try {
+    return await listen({ ...rest, host, port });
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === "EADDRINUSE") {
+      throw new Error(`port ${port} on ${host} is in use: choose another by --port N`);
+    }
+    if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND") {
+      throw new Error(`${host} is no address of this machine: choose another by --listen ADDR`);
+    }
+    if (code === "EACCES") throw new Error(`port ${port} needs more rights: choose one above 1023`);
+    throw error;
+  }
+}
+
+async function openFolderStore(
+  folder: DataFolder,
+  onFailed: (error: Error) => void,
+): Promise<Store> {
+  const key = loadSecretsKey(folder, systemRandom);
+  const journal = await openSqliteJournal({ path: folder.database });
+  const sealed = sealJournal(journal, {
+    cipher: createCipher(key, systemRandom),
+    sealed: isSealed,
+  });
+  return await openStore({ journal: sealed, clock: systemClock, onFailed });
+}
+
+function createServer(
+  assembly: Assembly & { readonly store: Store; readonly starting: { why: string | undefined } },
+): { server: ApiServer; environment: ServerEnvironment } {
+  const { options, store, starting, log } = assembly;
+  const resources = [...builtinResources, ...berthResources];
+  const catalogue = createCatalogue(resources, { serveAll: options.serveAll });
+  const environment: ServerEnvironment = {
+    store,
+    catalogue,
+    clock: systemClock,
+    random: systemRandom,
+    runnerOf: createSchemaRunners(),
+  };
+  const health = (): HealthCheck[] => [{ name: "start", failure: starting.why }];
+  const server = createApiServer({
+    catalogue,
+    resources: createResourceHandler(environment),
+    discovery: createDiscovery(catalogue),
+    openApi: createOpenApi(catalogue),
+    authenticators: [createUserAuthenticator(store)],
+    authorizer: createRoleAuthorizer(),
+    health,
+    version: options.version,
+    clock: systemClock,
+    random: systemRandom,
+    log,
+  });
+  return { server, environment };
+}
+
+/** Forgets old changes from time to time. A full disk only puts it off. */
+function compactRegularly(store: Store, clock: Clock, log: Log): () => void {
+  let cancel: Cancel = () => undefined;
+  const again = (): void => {
+    cancel = clock.after(compactEveryMs, () => {
+      store
+        .compact(clock.nowMs())
+        .catch((error: unknown) => log("warn", "could not compact", { error: String(error) }))
+        .finally(again);
+    });
+  };
+  again();
+  return () => cancel();
+}
+
+function isWildcard(host: string): boolean {
+  return host === "0.0.0.0" || host === "::";
+}
+
+/** A wildcard is where we listen, not where anybody connects to. */
+function hostInUrl(host: string): string {
+  if (isWildcard(host)) return "127.0.0.1";
+  return host.includes(":") ? `[${host}]` : host;
+}

@@ -1,0 +1,5 @@
+export { backupInstallation, restoreInstallation } from "./backup.ts";
+export { type ControlPlane, type ControlPlaneOptions, startControlPlane } from "./control-plane.ts";
+export { connectInstallation, type Installation } from "./installation.ts";
+export { systemClock, systemRandom } from "./system.ts";
+export { addUser, listUsers, removeUser, renewUser } from "./users.ts";

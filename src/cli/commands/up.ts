@@ -1,0 +1,80 @@
+import { resolve } from "node:path";
+import { startControlPlane } from "../../app/index.ts";
+import { type Call, type Command, exitCodes, usageError } from "../command.ts";
+import { version } from "../version.ts";
+
+/** Not 6443: the machine may well run a Kubernetes of its own. */
+const defaultPort = 7443;
+
+export const up: Command = {
+  name: "up",
+  summary: "run the control plane here, in the foreground",
+  description:
+    "Serves a Kubernetes-compatible API from a data folder on this machine, on loopback unless told. " +
+    "The first start makes a certificate authority, an encryption key and an administrator's " +
+    "kubeconfig in the folder.\n\n" +
+    "Ctrl-C stops it cleanly; kill -9 loses nothing that was acknowledged. A second one on the same " +
+    "folder is refused.",
+  usage: "up [--data DIR] [--port N] [--listen ADDR] [--tls-san NAME]... [--no-demo]",
+  options: {
+    data: { type: "string", value: "DIR", default: ".berth", description: "the data folder" },
+    port: {
+      type: "string",
+      value: "N",
+      default: String(defaultPort),
+      description: "the API's port; 0 takes a free one",
+    },
+    listen: {
+      type: "string",
+      value: "ADDR",
+      default: "127.0.0.1",
+      description: "the address to listen on",
+    },
+    "tls-san": {
+      type: "strings",
+      value: "NAME",
+      description: "a further name or address that clients use; may be repeated",
+    },
+    "no-demo": {
+      type: "boolean",
+      description: "start no simulated hypervisor (this version has none to start)",
+    },
+    "serve-all": {
+      type: "boolean",
+      description: "also serve kinds whose controllers are not there yet, for tests",
+    },
+    verbose: { type: "boolean", short: "v", description: "log more" },
+  },
+  arguments: [],
+  examples: ["berth up", "berth up --data /var/lib/berth --listen 0.0.0.0 --tls-san berth.lan"],
+  run: runUp,
+};
+
+async function runUp(call: Call): Promise<number> {
+  const { terminal } = call;
+  const interrupted = terminal.interrupted;
+  const data = resolve(terminal.directory, call.string("data") ?? ".berth");
+  const plane = await startControlPlane({
+    data,
+    version: version(),
+    port: readPort(call.string("port")),
+    host: call.string("listen") ?? "127.0.0.1",
+    tlsNames: call.strings("tls-san"),
+    serveAll: call.flag("serve-all"),
+    verbose: call.flag("verbose"),
+    logLine: (line) => terminal.note(line),
+  });
+  terminal.print(`berth is ready: API ${plane.url}, kubeconfig ${plane.kubeconfig}`);
+  const ended = await Promise.race([interrupted, plane.failed]);
+  await plane.stop();
+  if (ended instanceof Error) throw ended;
+  return exitCodes.ok;
+}
+
+function readPort(text: string | undefined): number {
+  const port = Number(text);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) {
+    throw usageError(`--port must be a number from 0 to 65535, not "${text}"`);
+  }
+  return port;
+}

@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import test from "node:test";
+import { startBerth, temporaryFolder } from "./support/berth.ts";
+import { bodyOf, connect } from "./support/http.ts";
+import { configMapPath, createLedger, writeUntilBroken } from "./support/writers.ts";
+import "./support/cleanup.ts";
+
+const megabytes = 128;
+
+/** A small file system of its own: the only honest way to run out of space. */
+function mountSmall(path: string): string | undefined {
+  if (process.platform !== "linux") return "needs Linux's tmpfs";
+  if (process.getuid?.() !== 0) return "mounting a small file system needs root";
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m,mode=700`, "tmpfs", path]);
+    return undefined;
+  } catch (error) {
+    return `cannot mount a tmpfs here: ${error instanceof Error ? error.message : "?"}`;
+  }
+}
+
+test("a full disk refuses writes clearly, and loses nothing, also over kill -9", async (t) => {
+  const folder = temporaryFolder("full");
+  const refusedMount = mountSmall(folder.path);
+  if (refusedMount !== undefined) {
+    folder.remove();
+    return t.skip(refusedMount);
+  }
+  t.after(() => {
+    execFileSync("umount", ["-l", folder.path]);
+    folder.remove();
+  });
+  const data = join(folder.path, "data");
+  const filler = join(folder.path, "filler");
+  const ledger = createLedger();
+
+  for (let round = 0; round < 6; round++) {
+    const berth = await startBerth({ data });
+    const http = connect(berth, 32);
+    await checkAll(http, ledger);
+    fill(filler, folder.path);
+    let stop = false;
+    const writing = Array.from({ length: 32 }, (_, writer) =>
+      writeUntilBroken({
+        http,
+        ledger,
+        writer: `r${round}-w${writer}`,
+        payload: () => "x".repeat(8_000),
+        isStopped: () => stop,
+      }),
+    );
+    const refusedBefore = ledger.refused;
+    while (ledger.refused < refusedBefore + 64) await tick();
+    await checkRefusal(http);
+    await checkReads(http);
+    if (round % 2 === 0) {
+      await berth.kill();
+      stop = true;
+      await Promise.all(writing);
+      rmSync(filler, { force: true });
+    } else {
+      rmSync(filler, { force: true });
+      const before = ledger.writes;
+      while (ledger.writes < before + 64) await tick();
+      stop = true;
+      await Promise.all(writing);
+      await prune(http, ledger);
+      assert.equal(await berth.stop(), 0);
+    }
+    http.close();
+  }
+  const berth = await startBerth({ data });
+  t.after(() => berth.stop());
+  const http = connect(berth);
+  await checkAll(http, ledger);
+  http.close();
+  t.diagnostic(`${ledger.writes} writes stored, ${ledger.refused} refused`);
+});
+
+/** Leaves a little room, so that the disk fills up in the middle of writing. */
+function fill(filler: string, folder: string): void {
+  if (existsSync(filler)) rmSync(filler);
+  const { bavail, bsize } = statfsSync(folder);
+  const bytes = Math.max(0, bavail * bsize - 3 * 1024 * 1024);
+  writeFileSync(filler, Buffer.alloc(bytes));
+}
+
+async function checkRefusal(http: ReturnType<typeof connect>): Promise<void> {
+  const body = {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: "too-much" },
+    data: { payload: "x".repeat(900_000) },
+  };
+  for (let attempt = 0; attempt < 50; attempt++) {
+    const path = "/api/v1/namespaces/default/configmaps";
+    const reply = await http.ask({ method: "POST", path, body });
+    if (reply.status === 201) {
+      await http.ask({ method: "DELETE", path: configMapPath("too-much") });
+      continue;
+    }
+    assert.equal(reply.status, 507, reply.text);
+    assert.match(bodyOf(reply).message, /full|space/i);
+    assert.equal(bodyOf(reply).kind, "Status");
+    return;
+  }
+  assert.fail("the disk never ran full");
+}
+
+/** A full disk stops writes, not reads. */
+async function checkReads(http: ReturnType<typeof connect>): Promise<void> {
+  assert.equal((await http.ask({ path: "/api/v1/namespaces/default" })).status, 200);
+}
+
+async function checkAll(
+  http: ReturnType<typeof connect>,
+  ledger: ReturnType<typeof createLedger>,
+): Promise<void> {
+  const list = bodyOf(await http.ask({ path: "/api/v1/namespaces/default/configmaps" }));
+  const stored = new Map<string, { revision: number; payload: string }>();
+  for (const item of list.items) {
+    const revision = Number(item.metadata.resourceVersion);
+    stored.set(item.metadata.name, { revision, payload: item.data?.payload });
+  }
+  for (const [name, acknowledged] of ledger.acknowledged) {
+    if (ledger.unknown.has(name)) continue;
+    if (acknowledged === null) assert.equal(stored.get(name), undefined, name);
+    else assert.deepEqual(stored.get(name), acknowledged, name);
+  }
+}
+
+/** Makes room for the next round the way a user would: by deleting. */
+async function prune(
+  http: ReturnType<typeof connect>,
+  ledger: ReturnType<typeof createLedger>,
+): Promise<void> {
+  const path = "/api/v1/namespaces/default/configmaps";
+  const reply = await http.ask({ method: "DELETE", path });
+  assert.equal(reply.status, 200, reply.text);
+  for (const name of ledger.acknowledged.keys()) ledger.acknowledged.set(name, null);
+  ledger.unknown.clear();
+}
+
+function tick(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 5));
+}
