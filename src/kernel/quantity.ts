@@ -37,19 +37,26 @@ const syntax = /^([+-]?)0*(\d*)(?:\.(\d*))?([eE][+-]?\d+|[numkMGTPE]|[KMGTPE]i|)
  * then it is zero: "Mi" and "." are quantities, the empty text is not.
  */
 export function parseQuantity(text: string): Quantity | undefined {
-  const match = text !== "" && text.length <= textMax ? syntax.exec(text) : null;
-  if (match === null) return undefined;
-  const [, sign = "", whole = "", fraction = "", suffix = ""] = match;
-  const scale = scaleOf(suffix);
-  if (scale === undefined) return undefined;
-  const digits = BigInt(whole + fraction || "0");
-  const number = {
-    units: (sign === "-" ? -digits : digits) * scale.factor,
-    exponent: scale.exponent - fraction.length,
-    format: scale.format,
-  };
-  const isSmall = isSmallNumber({ whole, fraction, scale, exponent: number.exponent });
-  return isSmall ? { ...number, isSmall } : rounded(number);
+  if (text === "" || text.length > textMax) return undefined;
+  const match = syntax.exec(text);
+  const scale = match === null ? undefined : scaleOf(match[4] ?? "");
+  if (match === null || scale === undefined) return undefined;
+  return scaled({ sign: match[1] ?? "", whole: match[2] ?? "", fraction: match[3] ?? "" }, scale);
+}
+
+interface Digits {
+  readonly sign: string;
+  readonly whole: string;
+  readonly fraction: string;
+}
+
+function scaled(digits: Digits, scale: Scale): Quantity {
+  const { sign, whole, fraction } = digits;
+  const magnitude = BigInt(whole + fraction || "0") * scale.factor;
+  const exponent = scale.exponent - fraction.length;
+  const number = { units: sign === "-" ? -magnitude : magnitude, exponent, format: scale.format };
+  if (!isSmallNumber(digits, scale, exponent)) return rounded(number);
+  return { ...number, isSmall: true };
 }
 
 interface Scale {
@@ -74,13 +81,7 @@ function scaleOf(suffix: string): Scale | undefined {
 }
 
 /** The very numbers for which Kubernetes takes its fast path, by the length of their digits. */
-function isSmallNumber(number: {
-  whole: string;
-  fraction: string;
-  scale: Scale;
-  exponent: number;
-}): boolean {
-  const { whole, fraction, scale, exponent } = number;
+function isSmallNumber({ whole, fraction }: Digits, scale: Scale, exponent: number): boolean {
   const digits = Math.max(whole.length, 1);
   if (scale.format === "BinarySI") return fraction === "" && 14 - digits - 3 * scale.power >= 0;
   return digits + fraction.length <= int64Digits && exponent >= finestExponent;
@@ -121,19 +122,18 @@ function fitsInt64(value: bigint): boolean {
 /** -1, 0 or 1. The order is that of the numbers; how they are written does not matter. */
 export function compareQuantities(left: Quantity, right: Quantity): -1 | 0 | 1 {
   const { units, other } = aligned(left, right);
-  return units < other ? -1 : units > other ? 1 : 0;
+  if (units === other) return 0;
+  return units < other ? -1 : 1;
 }
 
 /** The sum, in the format of the first that is not zero. */
 export function addQuantities(left: Quantity, right: Quantity): Quantity {
-  if (left.isSmall && right.isSmall) {
-    if (right.units === 0n) return left.units === 0n ? { ...left, format: right.format } : left;
-    if (left.units === 0n) return right;
-  }
-  const { units, other, exponent } = aligned(left, right);
   const format = left.units === 0n ? right.format : left.format;
-  const fits = fitsInt64(units) && fitsInt64(other) && fitsInt64(units + other);
-  const isSmall = left.isSmall && right.isSmall && fits;
+  const areSmall = left.isSmall && right.isSmall;
+  if (areSmall && right.units === 0n) return { ...left, format };
+  if (areSmall && left.units === 0n) return right;
+  const { units, other, exponent } = aligned(left, right);
+  const isSmall = areSmall && [units, other, units + other].every(fitsInt64);
   return { units: units + other, exponent, format, isSmall };
 }
 

@@ -1,0 +1,96 @@
+import { execFile } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { promisify } from "node:util";
+import type { Need } from "./runner/suite.ts";
+
+// The real components that suites run against: how to find each, and, where they are required, how
+// to get it. `provide` runs only if BERTH_REQUIRE_REAL=1 asks for it.
+
+/** What we build ourselves; outside the repository, so that every clone shares it. */
+const toolFolder = join(homedir(), ".cache", "berth", "bin");
+
+/** The kubectl that is built where there is none. Its parts are published as v0.<the rest>. */
+const kubernetesVersion = "1.33.5";
+
+export const kubectl: Need = {
+  name: "kubectl",
+  missing: () => {
+    const folders = [...(process.env["PATH"] ?? "").split(delimiter), toolFolder];
+    const isThere = folders.filter(existsSync).some((folder) => {
+      return readdirSync(folder).some((name) => /^kubectl(\.1\.\d+)?$/.test(name));
+    });
+    return isThere ? undefined : `there is no kubectl in PATH or in ${toolFolder}`;
+  },
+  provide: async () => await buildKubectl(toolFolder),
+};
+
+/**
+ * Builds kubectl from its sources with Go, which takes minutes the first time. It cannot simply be
+ * installed: its module says that its parts lie in folders beside it. So a module of our own
+ * requires it, and says where those parts are published.
+ */
+export async function buildKubectl(into: string): Promise<void> {
+  const work = mkdtempSync(join(tmpdir(), "berth-kubectl-"));
+  try {
+    const module = `k8s.io/kubernetes@v${kubernetesVersion}`;
+    const downloaded = await go(work, ["mod", "download", "-json", module]);
+    writeFileSync(join(work, "go.mod"), kubectlModule(readFileSync(goModIn(downloaded), "utf8")));
+    await go(work, ["build", "-trimpath", ...versionFlags(), "-o", "kubectl", kubectlPackage]);
+    mkdirSync(into, { recursive: true });
+    const [major, minor] = kubernetesVersion.split(".");
+    // Renamed into place when it is whole: a half-written one would be taken for a kubectl.
+    renameAcross(join(work, "kubectl"), join(into, `kubectl.${major}.${minor}`));
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+const kubectlPackage = "k8s.io/kubernetes/cmd/kubectl";
+
+/** A go.mod that requires Kubernetes and replaces each of its own parts by the published one. */
+export function kubectlModule(kubernetesModule: string): string {
+  const parts = [...kubernetesModule.matchAll(/^\s*(\S+) => \.\/staging\/\S+$/gm)];
+  const published = kubernetesVersion.replace(/^1\./, "v0.");
+  return [
+    "module berth.dev/kubectl",
+    /^go .*$/m.exec(kubernetesModule)?.[0] ?? "go 1.24.0",
+    `require k8s.io/kubernetes v${kubernetesVersion}`,
+    ...parts.map(([, name]) => `replace ${name} => ${name} ${published}`),
+    "",
+  ].join("\n");
+}
+
+/** Without these it would call itself v0.0.0-master, and its servers' versions skewed. */
+function versionFlags(): string[] {
+  const [major, minor] = kubernetesVersion.split(".");
+  const values = { gitVersion: `v${kubernetesVersion}`, gitMajor: major, gitMinor: minor };
+  const flags = Object.entries(values).map(([name, value]) => {
+    return `-X k8s.io/component-base/version.${name}=${value}`;
+  });
+  return ["-ldflags", flags.join(" ")];
+}
+
+function goModIn(downloaded: string): string {
+  const parsed: unknown = JSON.parse(downloaded);
+  if (typeof parsed === "object" && parsed !== null && "GoMod" in parsed)
+    return String(parsed.GoMod);
+  throw new Error(`go mod download gave no go.mod: ${downloaded}`);
+}
+
+async function go(cwd: string, args: readonly string[]): Promise<string> {
+  // The checksum database is not reachable from everywhere; the version is fixed, and what is built
+  // is used in tests only.
+  const env = { ...process.env, GOSUMDB: "off", GOFLAGS: "-mod=mod" };
+  const { stdout } = await promisify(execFile)("go", [...args], { cwd, env, maxBuffer: 2 ** 24 });
+  return stdout;
+}
+
+/** The folder for temporary files is often another file system, where a rename is refused. */
+function renameAcross(from: string, to: string): void {
+  const beside = `${to}.${process.pid}`;
+  writeFileSync(beside, readFileSync(from), { mode: 0o755 });
+  renameSync(beside, to);
+}

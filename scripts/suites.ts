@@ -1,0 +1,114 @@
+import { join } from "node:path";
+import type { Suite, Work } from "./runner/suite.ts";
+import { kubectl } from "./real.ts";
+
+const node = process.execPath;
+
+/** Every suite, in the order in which they run: what is fast and often breaks goes first. */
+export const suites: readonly Suite[] = [
+  {
+    name: "format",
+    proves: "every file looks as oxfmt would write it",
+    work: tool("oxfmt", "--check"),
+    minutes: 0.5,
+    fast: true,
+  },
+  {
+    name: "lint",
+    proves: "oxlint finds nothing, with types known",
+    work: tool("oxlint", "--type-aware", "--deny-warnings", "--report-unused-disable-directives"),
+    minutes: 0.5,
+    fast: true,
+  },
+  {
+    name: "types",
+    proves: "the compiler finds nothing",
+    work: tool("tsc", "-p", "."),
+    minutes: 0.5,
+    fast: true,
+  },
+  {
+    name: "tidy",
+    proves: "the repository keeps its own rules: rooms, sizes, what is banned, what is dead",
+    work: { kind: "command", command: [node, "scripts/tidy.ts"] },
+    minutes: 0.5,
+    fast: true,
+  },
+  {
+    name: "unit",
+    proves: "each part does what it says, without clock, network or disk",
+    work: { kind: "tests", files: ["{src,scripts}/**/*.test.ts"], processes: "shared" },
+    minutes: 1.5,
+    fast: true,
+  },
+  {
+    name: "launcher",
+    proves: "bin/berth hands over to Node 24 with its signals, its exit code and its death",
+    work: alone("test/launcher.test.ts"),
+    minutes: 0.5,
+  },
+  {
+    name: "runner",
+    proves: "a test that fails, crashes, hangs or is skipped is counted and named",
+    work: alone("test/runner.test.ts"),
+    minutes: 0.5,
+  },
+  {
+    name: "package",
+    proves: "npm pack gives plain JavaScript that installs and runs elsewhere",
+    work: alone("test/package.test.ts"),
+    minutes: 2,
+  },
+  {
+    name: "start",
+    proves: "berth up starts, stops, refuses and remembers as it promises",
+    work: alone("test/real/start.test.ts"),
+    minutes: 1,
+  },
+  {
+    name: "bad-input",
+    proves: "bad input gets one clear sentence",
+    work: alone("test/real/bad-input.test.ts"),
+    minutes: 1,
+  },
+  {
+    name: "kubectl",
+    proves: "every kubectl on this machine works against the embedded API",
+    work: alone("test/real/kubectl.test.ts"),
+    minutes: 5,
+    needs: [kubectl],
+  },
+  {
+    name: "client-node",
+    proves: "the Kubernetes client library for JavaScript works, informer included",
+    work: alone("test/real/client-node.test.ts"),
+    minutes: 1,
+  },
+  {
+    name: "crash",
+    proves: "kill -9 loses no acknowledged write",
+    work: alone("test/real/crash.test.ts"),
+    minutes: 5,
+  },
+  {
+    name: "disk-full",
+    proves: "a full disk loses no acknowledged write",
+    work: alone("test/real/disk-full.test.ts"),
+    minutes: 2,
+  },
+  {
+    name: "fuzz",
+    proves: "malformed requests neither crash, hang nor fatten the server",
+    work: alone("test/real/fuzz.test.ts"),
+    minutes: 5,
+  },
+];
+
+/** A tool from node_modules, under the Node that runs us rather than the one in PATH. */
+function tool(name: string, ...args: string[]): Work {
+  return { kind: "command", command: [node, join("node_modules", ".bin", name), ...args] };
+}
+
+function alone(...files: string[]): Work {
+  return { kind: "tests", files, processes: "alone" };
+}

@@ -1,0 +1,87 @@
+import { parseArgs } from "node:util";
+import { killAllGroups } from "./runner/group.ts";
+import { closing, type RunResult, suiteLine } from "./runner/report.ts";
+import { exists, runSuite } from "./runner/run-suite.ts";
+import { readAllowedSkips } from "./runner/skips.ts";
+import type { Suite, SuiteResult } from "./runner/suite.ts";
+import { suites } from "./suites.ts";
+
+/** Where every component has to be real: then it is brought here, and a skip is a failure. */
+const requiresReal = process.env["BERTH_REQUIRE_REAL"] === "1";
+
+/** `npm test`: every suite, or the named ones. Returns 1 if anything failed. */
+export async function main(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    options: { list: { type: "boolean" }, fast: { type: "boolean" } },
+    allowPositionals: true,
+  });
+  const present = suites.filter(exists);
+  if (values.list) return list(present);
+  const unknown = positionals.filter((name) => !present.some((suite) => suite.name === name));
+  if (unknown.length > 0) {
+    console.error(`There is no suite named ${unknown.join(", ")}. There are:`);
+    list(present);
+    return 1;
+  }
+  const chosen = present.filter(({ name, fast }) => {
+    return positionals.length > 0 ? positionals.includes(name) : !values.fast || fast;
+  });
+  return await runAll(chosen);
+}
+
+function list(present: readonly Suite[]): number {
+  for (const { name, proves, minutes, needs } of present) {
+    const needed = needs ? `; needs ${needs.map((need) => need.name).join(", ")}` : "";
+    console.log(`${name.padEnd(12)} ${proves} (${minutes} min${needed})`);
+  }
+  return 0;
+}
+
+async function runAll(chosen: readonly Suite[]): Promise<number> {
+  const run: RunResult = { suites: [] };
+  const close = (): number => {
+    const { lines, failed } = closing(run, requiresReal ? readAllowedSkips() : undefined);
+    console.log(`\n${lines.join("\n")}`);
+    return failed > 0 ? 1 : 0;
+  };
+  const interrupt = (): void => {
+    killAllGroups();
+    close();
+    process.exit(130);
+  };
+  process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
+  for (const suite of chosen) {
+    const startMs = performance.now();
+    showProgress(`${suite.name} …`);
+    const result = await runOrSkip(suite);
+    const tookMs = performance.now() - startMs;
+    run.suites.push({ suite, result, tookMs });
+    showProgress("");
+    console.log(suiteLine(suite, result, tookMs));
+  }
+  return close();
+}
+
+async function runOrSkip(suite: Suite): Promise<SuiteResult> {
+  for (const need of suite.needs ?? []) {
+    try {
+      if (requiresReal && need.missing() !== undefined) await need.provide?.();
+    } catch (error) {
+      const detail = error instanceof Error ? error.message : String(error);
+      const failure = { place: "scripts/real.ts", name: `provide ${need.name}`, detail };
+      return { passed: 0, failures: [failure], skips: [] };
+    }
+    const reason = need.missing();
+    if (reason !== undefined)
+      return { passed: 0, failures: [], skips: [{ name: suite.name, reason }] };
+  }
+  return await runSuite(suite);
+}
+
+/** On a terminal only: what is running now, to be overwritten by what it came to. */
+function showProgress(text: string): void {
+  if (process.stdout.isTTY) process.stdout.write(`\r\u001B[K${text}`);
+}
+
+if (import.meta.main) process.exitCode = await main(process.argv.slice(2));

@@ -1,0 +1,71 @@
+/**
+ * What this repository has decided about itself, as data. The rules beside it read these tables; a
+ * change here is a change of architecture and wants a reason in the commit.
+ */
+
+/** The rooms of src and what each may import, besides itself. Nothing is inherited. */
+export const rooms: Readonly<Record<string, readonly string[] | "all">> = {
+  kernel: [],
+  api: ["kernel"],
+  store: ["kernel"],
+  apiserver: ["kernel", "api", "store"],
+  client: ["kernel", "api"],
+  runtime: ["kernel", "client"],
+  hypervisor: ["kernel", "api"],
+  "drivers/*": ["kernel", "api", "hypervisor"],
+  "controllers/*": ["kernel", "api", "client", "runtime", "hypervisor", "dialects", "gitops"],
+  dialects: ["kernel", "api"],
+  gitops: ["kernel", "api", "client"],
+  sim: "all",
+  app: "all",
+  cli: "all",
+};
+
+/** The simulator may know everything, so only what puts the program together may know it. */
+export const simImporters = ["app", "cli", "sim"];
+
+/** Rooms that may use neither packages nor Node's own modules. */
+export const pureRooms = ["kernel"];
+
+/**
+ * A room is entered through its index.ts. These files are doors too: contracts made of types that
+ * several rooms share, which would otherwise drag a whole room along.
+ */
+export const doors: readonly RegExp[] = [
+  /^src\/kernel\/[^/]+\.ts$/,
+  /^src\/api\/resource\.ts$/,
+  /^src\/api\/schema\/[^/]+\.ts$/,
+  /^src\/api\/[^/]+\/index\.ts$/,
+  /^src\/store\/(store|journal)\.ts$/,
+  /^src\/apiserver\/contract\.ts$/,
+];
+
+/** Where the program starts. What cannot be reached from here is not part of it. */
+export const programEntries = ["src/cli/main.ts"];
+
+/** Rooms of the program that it need not reach yet: tests alone may use them. */
+export const waitingRooms: readonly { pattern: RegExp; reason: string }[] = [
+  { pattern: /^src\/sim\//, reason: "the simulator serves tests first" },
+];
+
+/** Files that only tests use, and may: the program must not be able to reach them. */
+export const testSupport: readonly { pattern: RegExp; reason: string }[] = [
+  { pattern: /^src\/.*\/testing(\.ts$|\/)/, reason: "fakes and fixtures that several tests share" },
+  { pattern: /\/conformance\.ts$/, reason: "the suite that every implementation runs" },
+  { pattern: /\/fixtures?\.ts$/, reason: "what the tests of one room set up" },
+];
+
+/**
+ * Where the real clock, real randomness and the environment come in. Everything else gets them as
+ * arguments, so that a test or the simulation can hold them.
+ */
+export const adapters: readonly { pattern: RegExp; reason: string }[] = [
+  { pattern: /^src\/(app|cli)\//, reason: "puts the program together with the real machine" },
+  { pattern: /^(scripts|bin)\//, reason: "tools run on the real machine" },
+];
+
+/** File sizes in lines. */
+export const fileLinesMax = 400;
+export const testLinesMax = 800;
+export const readmeLinesMax = 60;
+export const columnsMax = 100;

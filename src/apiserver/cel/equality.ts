@@ -1,0 +1,133 @@
+import { jsonEqual } from "../../kernel/json.ts";
+import { compareQuantities } from "../../kernel/quantity.ts";
+import { noSuchOverload } from "./errors.ts";
+import { ObjectMap } from "./maps.ts";
+import {
+  CelList,
+  Duration,
+  isMap,
+  Opaque,
+  Optional,
+  Preserved,
+  Timestamp,
+  TypeValue,
+  Uint,
+  type CelMap,
+  type Value,
+} from "./values.ts";
+
+/** Equality of CEL: numbers by their value whatever their type, other types only with their own. */
+export function equals(left: Value, right: Value): boolean {
+  if (left === right) return true;
+  if (isNumeric(left)) return isNumeric(right) && compareNumbers(left, right) === 0;
+  if (typeof left !== "object" || left === null) return false;
+  if (typeof right !== "object" || right === null) return false;
+  if (isMap(left)) return isMap(right) && mapsEqual(left, right);
+  // Every other class of values is its own type.
+  return left.constructor === right.constructor && sameClassEqual(left, right);
+}
+
+function sameClassEqual(left: object, right: object): boolean {
+  if (left instanceof CelList && right instanceof CelList) return listsEqual(left, right);
+  if (left instanceof Optional && right instanceof Optional) return optionalsEqual(left, right);
+  if (left instanceof Opaque && right instanceof Opaque) return opaquesEqual(left, right);
+  if (left instanceof TypeValue && right instanceof TypeValue) return left.name === right.name;
+  if (left instanceof Preserved && right instanceof Preserved)
+    return jsonEqual(left.raw, right.raw);
+  return compareSameClass(left, right) === 0;
+}
+
+function optionalsEqual(left: Optional, right: Optional): boolean {
+  if (left.value === undefined || right.value === undefined) return left.value === right.value;
+  return equals(left.value, right.value);
+}
+
+function opaquesEqual({ content: left }: Opaque, { content: right }: Opaque): boolean {
+  if (left.type === "kubernetes.Quantity") {
+    return right.type === left.type && compareQuantities(left.quantity, right.quantity) === 0;
+  }
+  return left.type === right.type && new Opaque(left).identity() === new Opaque(right).identity();
+}
+
+function listsEqual(left: CelList, right: CelList): boolean {
+  if (left.size !== right.size) return false;
+  const { kind } = left;
+  if (kind === "set") {
+    return left.values().every((item) => right.values().some((other) => equals(item, other)));
+  }
+  if (typeof kind === "object") {
+    return right.values().every((item) => {
+      const match = left.values().find((other) => sameKeys(kind.keys, item, other));
+      return match !== undefined && equals(match, item);
+    });
+  }
+  for (let index = 0; index < left.size; index++) {
+    if (!equals(left.at(index), right.at(index))) return false;
+  }
+  return true;
+}
+
+/** Whether two items of a list-map have the same keys. */
+export function sameKeys(keys: readonly string[], left: Value, right: Value): boolean {
+  if (!isMap(left) || !isMap(right)) return false;
+  return keys.every((key) => {
+    const [one, other] = [left.find(key), right.find(key)];
+    return one === undefined || other === undefined ? one === other : equals(one, other);
+  });
+}
+
+function mapsEqual(left: CelMap, right: CelMap): boolean {
+  if (left.size !== right.size) return false;
+  const areObjects = left instanceof ObjectMap && right instanceof ObjectMap;
+  if (areObjects && !left.hasSameUnknown(right)) return false;
+  return left.keys().every((key) => {
+    const [one, other] = [left.find(key), right.find(key)];
+    return one === undefined || other === undefined ? one === other : equals(one, other);
+  });
+}
+
+type Numeric = bigint | number | Uint;
+
+function isNumeric(value: Value): value is Numeric {
+  return typeof value === "bigint" || typeof value === "number" || value instanceof Uint;
+}
+
+// JavaScript compares a bigint and a number exactly, by value.
+function compareNumbers(left: Numeric, right: Numeric): number | undefined {
+  const one = left instanceof Uint ? left.value : left;
+  const other = right instanceof Uint ? right.value : right;
+  if (one < other) return -1;
+  if (one > other) return 1;
+  // NaN is neither.
+  return Number.isNaN(one) || Number.isNaN(other) ? undefined : 0;
+}
+
+/** Order of CEL: -1, 0 or 1; undefined for NaN, which is before and after nothing. */
+export function compare(left: Value, right: Value): number | undefined {
+  if (isNumeric(left) && isNumeric(right)) return compareNumbers(left, right);
+  if (typeof left === "string" && typeof right === "string") return compareText(left, right);
+  if (typeof left === "boolean" && typeof right === "boolean") return Number(left) - Number(right);
+  return compareSameClass(left, right);
+}
+
+function compareSameClass(left: unknown, right: unknown): number {
+  if (left instanceof Uint8Array && right instanceof Uint8Array) return Buffer.compare(left, right);
+  if (left instanceof Timestamp && right instanceof Timestamp)
+    return sign(left.nanos - right.nanos);
+  if (left instanceof Duration && right instanceof Duration) return sign(left.nanos - right.nanos);
+  throw noSuchOverload();
+}
+
+function sign(value: bigint): number {
+  if (value === 0n) return 0;
+  return value < 0n ? -1 : 1;
+}
+
+const surrogate = /[\ud800-\udfff]/;
+
+/** By code points, as CEL does; JavaScript alone would order by UTF-16 units. */
+function compareText(left: string, right: string): number {
+  if (left === right) return 0;
+  if (!surrogate.test(left) && !surrogate.test(right)) return left < right ? -1 : 1;
+  return Buffer.compare(Buffer.from(left), Buffer.from(right));
+}

@@ -1,0 +1,53 @@
+import { isJsonObject } from "../../kernel/json.ts";
+import type { KubeObject } from "../../kernel/object.ts";
+import { assert } from "../../kernel/assert.ts";
+import type { Decision, Entry } from "../../store/store.ts";
+
+const decoder = new TextDecoder();
+const encoder = new TextEncoder();
+
+// An entry never changes, so its object is parsed once for all who look at it soon after. The
+// reference is weak: the store keeps every entry in memory, and must not keep them all twice.
+const decoded = new WeakMap<Entry, WeakRef<KubeObject>>();
+
+/**
+ * The object of a store entry. It is shared by everybody who asks and deeply frozen: copy it
+ * (cloneJson) before changing it.
+ */
+export function decode(entry: Entry): KubeObject {
+  const known = decoded.get(entry)?.deref();
+  if (known !== undefined) return known;
+  const object: unknown = JSON.parse(decoder.decode(entry.value));
+  assert(isKubeObject(object), `the store holds an object under ${entry.id}`);
+  deepFreeze(object);
+  decoded.set(entry, new WeakRef(object));
+  return object;
+}
+
+/** The stored form of an object: its JSON with the revision as resourceVersion. */
+export function encode(object: KubeObject, revision: number): Uint8Array {
+  const metadata = { ...object.metadata, resourceVersion: String(revision) };
+  return encoder.encode(JSON.stringify({ ...object, metadata }));
+}
+
+/** Stores the object as it is. */
+export function put(object: KubeObject): Decision {
+  return { do: "put", encode: (revision) => encode(object, revision) };
+}
+
+/** Removes the object; this is its last state, for the watchers. */
+export function remove(object: KubeObject): Decision {
+  return { do: "delete", encode: (revision) => encode(object, revision) };
+}
+
+function isKubeObject(value: unknown): value is KubeObject {
+  return (
+    isJsonObject(value) && typeof value["kind"] === "string" && isJsonObject(value["metadata"])
+  );
+}
+
+function deepFreeze(value: unknown): void {
+  if (typeof value !== "object" || value === null) return;
+  Object.freeze(value);
+  for (const member of Object.values(value)) deepFreeze(member);
+}

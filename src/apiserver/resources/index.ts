@@ -1,0 +1,1 @@
+export { createResourceHandler } from "./handler.ts";
