@@ -41,10 +41,7 @@ const volumes = listMap(
     disk: optional(partName("The disk's name in the spec.")),
     storage: optional(hypervisorName("The storage that holds it.")),
     size: optional(observedBytes("How large it is.")),
-    state: withDefault(
-      enumeration("Whether the machine uses it.", ["Attached", "Detached"]),
-      "Attached",
-    ),
+    state: enumeration("Whether the machine uses it.", ["Attached", "Detached"]),
     onDelete: optional(enumeration("What becomes of it with the machine.", ["Delete", "Retain"])),
     since: optional(time("When it was detached.")),
   }),

@@ -7,7 +7,6 @@ import {
   optional,
   set,
   string,
-  withDefault,
 } from "../schema/index.ts";
 import type { Field } from "../schema/index.ts";
 import { hypervisorName, namespaceOrAll } from "../parts/names.ts";
@@ -43,8 +42,10 @@ const entry = object("What machines of one namespace may use.", {
       maxItems: 128,
     }),
   ),
-  externalId: withDefault(boolean("Whether they may choose the id of a machine."), false),
-  adopt: withDefault(boolean("Whether they may take over machines that are already there."), false),
+  externalId: optional(boolean("Whether they may choose the id of a machine. Not given: false.")),
+  adopt: optional(
+    boolean("Whether they may take over machines that are already there. Not given: false."),
+  ),
   importPaths: optional(
     set(
       "Directories on the hypervisor from which they may import disks. Absent: none.",

@@ -94,11 +94,10 @@ const storages = listMap(
   "What has to be known about single storages.",
   object("One storage.", {
     name: hypervisorName("Its name on the hypervisor."),
-    exclusive: withDefault(
+    exclusive: optional(
       boolean(
-        "No other cluster keeps volumes on it. Only then can an unreferenced volume on a shared storage be told to be ours.",
+        "No other cluster keeps volumes on it. Only then can an unreferenced volume on a shared storage be told to be ours. Not given: false.",
       ),
-      false,
     ),
     slots: optional(integer("Copies onto it at once, where it differs from slots.storage.", slot)),
   }),

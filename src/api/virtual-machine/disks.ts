@@ -10,7 +10,6 @@ import {
   rule,
   ruled,
   string,
-  withDefault,
 } from "../schema/index.ts";
 import { hypervisorName, partName, volumeId } from "../parts/names.ts";
 import { ref } from "../parts/references.ts";
@@ -100,25 +99,23 @@ const disk = object(
       }),
     ),
     limits: optional(limits),
-    onDelete: withDefault(
+    onDelete: optional(
       enumeration(
-        "What becomes of the disk when the machine is deleted: deleted with it, or kept for a machine to come.",
+        "What becomes of the disk when the machine is deleted: deleted with it, or kept for a machine to come. Not given: Delete.",
         ["Delete", "Retain"],
       ),
-      "Delete",
     ),
-    state: withDefault(
+    state: optional(
       enumeration(
-        "Absent destroys the disk and all its data. To detach a disk and keep it, remove its entry instead.",
+        "Absent destroys the disk and all its data. To detach a disk and keep it, remove its entry instead. Not given: Present.",
         ["Present", "Absent"],
       ),
-      "Present",
     ),
   },
   {
     rules: [
       rule(
-        "self.state == 'Present' || self.onDelete == 'Delete'",
+        "!has(self.state) || self.state == 'Present' || !has(self.onDelete) || self.onDelete == 'Delete'",
         "state: Absent destroys the disk and needs onDelete: Delete; to detach it and keep its data, remove the entry",
         { fieldPath: ".state" },
       ),

@@ -25,12 +25,11 @@ const awayFrom = array(
       }),
       { minProperties: 1, maxProperties: 16 },
     ),
-    policy: withDefault(
-      enumeration("Whether it waits for such a node, or takes another if there is none.", [
-        "Required",
-        "Preferred",
-      ]),
-      "Required",
+    policy: optional(
+      enumeration(
+        "Whether it waits for such a node, or takes another if there is none. Not given: Required.",
+        ["Required", "Preferred"],
+      ),
     ),
   }),
   { maxItems: 8 },

@@ -37,7 +37,7 @@ export const specRules: readonly ValidationRule[] = [
   ),
   rule(
     "!has(self.disks) || has(self.adopt) || " +
-      "self.disks.all(d, has(d.size) || d.state == 'Absent' || (has(self.source) && " +
+      "self.disks.all(d, has(d.size) || (has(d.state) && d.state == 'Absent') || (has(self.source) && " +
       `(has(self.source.clone) || ${fills("image")} || ${fills("importedDisk")})))`,
     "a disk that nothing fills needs a size",
     { fieldPath: ".disks" },
