@@ -42,6 +42,12 @@ export const suites: readonly Suite[] = [
     fast: true,
   },
   {
+    name: "lint-rules",
+    proves: "the linter is set up to catch what we rely on it for",
+    work: alone("test/lint-rules.test.ts"),
+    minutes: 0.5,
+  },
+  {
     name: "launcher",
     proves: "bin/berth hands over to Node 24 with its signals, its exit code and its death",
     work: alone("test/launcher.test.ts"),

@@ -212,6 +212,14 @@ const samples: { reason: string; files: Record<string, string>; expected: string
     expected: [],
   },
   {
+    reason: "a fake in the program",
+    files: {
+      "src/store/open.ts": `import { fake } from "./testing/fake.ts";\n${open}fake();\n`,
+      "src/store/testing/fake.ts": "export const fake = 1;\n",
+    },
+    expected: ["src/store/open.ts:1 pretence"],
+  },
+  {
     reason: "an export that nobody imports",
     files: { "src/store/open.ts": `${open}export function more(): void {}\nexport type T = 1;\n` },
     expected: ["src/store/open.ts:3 unused-exports"],

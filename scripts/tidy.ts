@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { casts, exemptions, injected } from "./tidy/code-rules.ts";
 import { cycles, direction, door, packages, plainImports } from "./tidy/import-rules.ts";
 import { type Finding, readProject, type Rule, type TextFile } from "./tidy/project.ts";
-import { deadFiles, unusedExports } from "./tidy/reach-rules.ts";
+import { deadFiles, pretence, unusedExports } from "./tidy/reach-rules.ts";
 import { readRepository } from "./tidy/repository.ts";
 import { columns, fileSize, homes, readmes, words } from "./tidy/text-rules.ts";
 
@@ -22,6 +22,7 @@ const rules: readonly Rule[] = [
   exemptions,
   deadFiles,
   unusedExports,
+  pretence,
   fileSize,
   columns,
   words,

@@ -53,6 +53,7 @@ export const testSupport: readonly { pattern: RegExp; reason: string }[] = [
   { pattern: /^src\/.*\/testing(\.ts$|\/)/, reason: "fakes and fixtures that several tests share" },
   { pattern: /\/conformance\.ts$/, reason: "the suite that every implementation runs" },
   { pattern: /\/fixtures?\.ts$/, reason: "what the tests of one room set up" },
+  { pattern: /^src\/kernel\/virtual-clock\.ts$/, reason: "time for tests and the simulation" },
 ];
 
 /**

@@ -32,6 +32,26 @@ function tops(project: Project, dead: readonly string[]): string[] {
   return found.length > 0 ? found : [...dead];
 }
 
+/** What tests use to pretend must not get into the program. */
+export const pretence: Rule = (project) => {
+  const program = reachable(project, programEntries);
+  return [...project.code.values()]
+    .filter(({ path }) => program.has(path) && !isSimulated(path))
+    .flatMap(({ path, targets }) =>
+      targets
+        .filter((target) => servesTests(target.path))
+        .map((target) => {
+          const message = `${target.path} is for tests only (scripts/tidy/policy.ts).`;
+          return { path, line: target.line, rule: "pretence", message };
+        }),
+    );
+};
+
+/** The simulator lives on the clock and the fakes that tests use. */
+function isSimulated(path: string): boolean {
+  return path.startsWith("src/sim/");
+}
+
 /** A value is exported for somebody. */
 export const unusedExports: Rule = (project) => {
   const used = usedNames(project);

@@ -109,7 +109,9 @@ function objectClient<Read extends KubeObject, Written>(
   kind: Kind<Read, Written>,
 ): ObjectClient<Read, Written> {
   const apiVersion = apiVersionOf(kind.group, kind.version);
-  const typed = (object: unknown): object => ({ apiVersion, kind: kind.kind, ...Object(object) });
+  const typed = (object: unknown): object => {
+    return { apiVersion, kind: kind.kind, ...(isJsonObject(object) ? object : {}) };
+  };
   const call = (request: Call): Promise<Read> => exchange(options, request, readObject<Read>);
   const put = async (
     object: Read | Written,
@@ -218,10 +220,11 @@ function metadataOf(object: unknown): ObjectMeta {
   return isJsonObject(object) && isJsonObject(object["metadata"]) ? object["metadata"] : {};
 }
 
-// The edge: what the server sends is taken for what its kind says. Only the outer shape is checked.
+// The edge: the outer shape of an answer is checked here, the rest is the server's word.
 
 function readObject<Read extends KubeObject>(answer: Json): Read {
   assert(isJsonObject(answer) && isJsonObject(answer["metadata"]), "the answer is an object");
+  // cast: the server sends what its kind says.
   return answer as unknown as Read;
 }
 
@@ -232,6 +235,7 @@ function readList<Read extends KubeObject>(answer: Json, kind: KindRoute): KubeL
   assert(Array.isArray(items) && items.every(isJsonObject), "the answer is a list of objects");
   const common = { apiVersion: apiVersionOf(kind.group, kind.version), kind: kind.kind };
   const list = { ...answer, items: items.map((item) => ({ ...common, ...item })) };
+  // cast: the server sends what its kind says.
   return list as unknown as KubeList<Read>;
 }
 
@@ -241,5 +245,6 @@ function readEvent<Read extends KubeObject>(line: Json): WatchEvent<Read> {
     const code = line["object"]["code"];
     throw apiErrorOf(typeof code === "number" ? code : 500, line["object"], "");
   }
+  // cast: the server sends what its kind says.
   return line as unknown as WatchEvent<Read>;
 }

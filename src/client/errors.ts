@@ -1,5 +1,5 @@
 import { isJsonObject } from "../kernel/json.ts";
-import { ApiError, type StatusDetails } from "../kernel/status.ts";
+import { ApiError } from "../kernel/status.ts";
 
 /**
  * The server's answer is not known. Told apart by `code`:
@@ -42,6 +42,6 @@ export function apiErrorOf(httpStatus: number, body: unknown, text: string): Api
     typeof code === "number" ? code : httpStatus,
     typeof reason === "string" ? reason : "",
     typeof message === "string" ? message : `the server answered ${httpStatus}`,
-    isJsonObject(details) ? (details as StatusDetails) : undefined,
+    isJsonObject(details) ? details : undefined,
   );
 }

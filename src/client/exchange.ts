@@ -22,8 +22,8 @@ export interface Call {
 }
 
 /**
- * One request and its whole answer, within the deadline. `interpret` may throw: an answer that makes
- * no sense is as good as none. Rejects with an ApiError where the server
+ * One request and its whole answer, within the deadline. `interpret` may throw: an answer without
+ * sense is as good as none. Rejects with an ApiError where the server
  * refused, with a NetworkError where it did not answer, and with the signal's reason where the
  * caller gave up.
  */
@@ -163,5 +163,6 @@ function encode(body: unknown): Uint8Array {
 }
 
 function parse(text: string): Json {
-  return JSON.parse(text);
+  // cast: what JSON.parse returns is JSON.
+  return JSON.parse(text) as Json;
 }

@@ -114,12 +114,13 @@ function unreachable(outgoing: ClientRequest, cause: Error): NetworkError {
 }
 
 function toWire(response: IncomingMessage): WireResponse {
-  const headers = Object.entries(response.headers).flatMap(([name, value]) => {
-    return value === undefined ? [] : [[name, Array.isArray(value) ? value.join(", ") : value]];
-  });
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(response.headers)) {
+    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(", ") : value;
+  }
   return {
     status: response.statusCode ?? 0,
-    headers: Object.fromEntries(headers),
+    headers,
     body: streamOf(response),
   };
 }

@@ -98,7 +98,7 @@ export class InformerCache<Read extends KubeObject> {
   }
 }
 
-/** The revision as a number. Kubernetes says since 1.35 that they can be compared; they always could. */
+/** The revision as a number, which in both homes it is. */
 export function versionOf(object: { metadata: { resourceVersion?: string } }): bigint {
   const text = object.metadata.resourceVersion ?? "";
   return /^[0-9]{1,20}$/.test(text) ? BigInt(text) : 0n;

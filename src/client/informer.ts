@@ -19,7 +19,7 @@ export interface InformerOptions<Read extends KubeObject, Written> {
   readonly onError?: (error: unknown) => void;
 }
 
-/** What to call when an object changed. None of them may wait; they must not throw. */
+/** What to call when an object changed. They must neither wait nor throw. */
 export interface InformerHandler<Read> {
   readonly added?: (object: Read) => void;
   readonly updated?: (object: Read, old: Read) => void;
@@ -28,7 +28,7 @@ export interface InformerHandler<Read> {
 }
 
 /**
- * A copy of all objects of a kind that follows the server: list, then watch, for ever. Objects in it
+ * A copy of all objects of a kind that follows the server: list, then watch, for ever. Its objects
  * are shared and frozen, and for one key they only get newer.
  */
 export interface Informer<Read> {
@@ -232,7 +232,8 @@ class Follower<Read extends KubeObject, Written> {
 
   #announce(changes: readonly CacheChange<Read>[]): void {
     for (const change of changes) {
-      for (const handler of [...this.#handlers]) tell(handler, change);
+      // A handler that is added meanwhile has been told of what is there already.
+      for (const handler of this.#handlers.values().toArray()) tell(handler, change);
     }
   }
 }

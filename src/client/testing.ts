@@ -9,7 +9,12 @@ import type { Transport } from "./transport.ts";
 
 /** What the tests of this room share: a kind, and a server that can be broken in every way. */
 
-export type Widget = { apiVersion: string; kind: string; metadata: KubeObject["metadata"]; size?: number };
+export type Widget = {
+  apiVersion: string;
+  kind: string;
+  metadata: KubeObject["metadata"];
+  size?: number;
+};
 
 export const widgetKind: Kind<Widget> = {
   group: "berth.dev",
@@ -35,7 +40,7 @@ export function jsonResponse(status: number, body: unknown): WireResponse {
   return { status, headers: { "content-type": "application/json" }, body: bytes };
 }
 
-/** - `away`: refuses connections. - `hangs`: never answers. - `refuses`: 503. - `tears`: half answers. */
+/** `away` takes no connection, `hangs` never answers, `refuses` says 503, `tears` sends half. */
 export type Mood = "well" | "away" | "hangs" | "refuses" | "tears";
 
 interface LoggedChange {
@@ -67,6 +72,10 @@ export class FakeServer {
       return jsonResponse(error.code, error.toStatus());
     }
   };
+
+  names(): string[] {
+    return [...this.#objects.values()].map(({ metadata }) => metadata.name ?? "");
+  }
 
   get watches(): number {
     return this.#watches.size;
@@ -103,11 +112,15 @@ export class FakeServer {
 
   bookmark(): void {
     const metadata = { resourceVersion: String(this.#revision) };
-    this.#tell({ type: "BOOKMARK", object: { kind: "Widget", apiVersion: "berth.dev/v1", metadata } });
+    this.#tell({
+      type: "BOOKMARK",
+      object: { kind: "Widget", apiVersion: "berth.dev/v1", metadata },
+    });
   }
 
-  sendRaw(text: string): void {
-    for (const sink of this.#watches) sink.write(new TextEncoder().encode(text));
+  sendRaw(content: string | Uint8Array): void {
+    const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+    for (const sink of this.#watches) sink.write(bytes);
   }
 
   fail(status: Status): void {
@@ -140,11 +153,13 @@ export class FakeServer {
 
   #list(query: URLSearchParams): WireResponse {
     const start = Number(query.get("continue") ?? 0);
-    if (query.has("continue") && this.#compacted > 0) throw expired("the continue token is too old");
+    if (query.has("continue") && this.#compacted > 0)
+      throw expired("the continue token is too old");
     const limit = query.has("limit") ? this.pageItems : Infinity;
     const all = [...this.#objects.values()];
     const items = all.slice(start, start + limit);
-    const more = start + items.length < all.length ? { continue: String(start + items.length) } : {};
+    const more =
+      start + items.length < all.length ? { continue: String(start + items.length) } : {};
     const metadata = { resourceVersion: String(this.#revision), ...more };
     return jsonResponse(200, { kind: "WidgetList", apiVersion: "berth.dev/v1", metadata, items });
   }

@@ -3,7 +3,7 @@ import { parseJsonPointer } from "./json-pointer.ts";
 import { ApiError, badRequest, tooLarge } from "./status.ts";
 
 /** kube-apiserver's bound on the operations of one JSON patch. */
-export const patchOperationsMax = 10_000;
+const patchOperationsMax = 10_000;
 
 /** One operation of a JSON patch, its pointers already split. */
 export type PatchOperation = { readonly path: string; readonly tokens: readonly string[] } & (

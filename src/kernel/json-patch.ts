@@ -130,17 +130,20 @@ function locate(
   tokens: readonly string[],
 ): { container: Json[] | JsonObject; key: string } {
   let container: Json | undefined = draft.root;
-  for (const token of tokens.slice(0, -1)) {
-    container = Array.isArray(container)
-      ? container[indexOf(operation, token, container.length)]
-      : isJsonObject(container)
-        ? getMember(container, token)
-        : undefined;
-  }
+  for (const token of tokens.slice(0, -1)) container = step(operation, container, token);
   if (!Array.isArray(container) && !isJsonObject(container)) {
     throw patchRefused(operation, "doc is missing path: missing value");
   }
   return { container, key: tokens.at(-1) ?? "" };
+}
+
+function step(
+  operation: PatchOperation,
+  container: Json | undefined,
+  token: string,
+): Json | undefined {
+  if (Array.isArray(container)) return container[indexOf(operation, token, container.length)];
+  return isJsonObject(container) ? getMember(container, token) : undefined;
 }
 
 function indexOf(operation: PatchOperation, token: string, length: number): number {

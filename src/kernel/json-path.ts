@@ -36,21 +36,26 @@ export function memberNames(path: string): string[] | undefined {
 }
 
 function take(value: unknown, step: PathStep): unknown[] {
+  if (Array.isArray(value)) return takeOfList(value, step);
+  if (!isJsonObject(value)) return [];
+  if (step.take === "values") return Object.values(value);
+  if (step.take !== "member" || !Object.hasOwn(value, step.name)) return [];
+  return [value[step.name]];
+}
+
+function takeOfList(list: readonly unknown[], step: PathStep): unknown[] {
   switch (step.take) {
     case "member":
-      return isJsonObject(value) && Object.hasOwn(value, step.name) ? [value[step.name]] : [];
+      return [];
     case "index": {
-      if (!Array.isArray(value)) return [];
-      const index = step.index < 0 ? step.index + value.length : step.index;
-      return index >= 0 && index < value.length ? [value[index]] : [];
+      const index = step.index < 0 ? step.index + list.length : step.index;
+      return index >= 0 && index < list.length ? [list[index]] : [];
     }
     case "elements":
-      return Array.isArray(value) ? value : [];
     case "values":
-      if (Array.isArray(value)) return value;
-      return isJsonObject(value) ? Object.values(value) : [];
+      return [...list];
     case "filter":
-      return Array.isArray(value) ? value.filter((item) => passes(item, step.filter)) : [];
+      return list.filter((item) => passes(item, step.filter));
   }
 }
 

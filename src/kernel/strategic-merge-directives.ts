@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from "./json.ts";
 import { getMember, setMember } from "./json-member.ts";
-import { badRequest, type ApiError } from "./status.ts";
+import { badRequest } from "./status.ts";
 
 /** The members of a strategic merge patch that are instructions, not data. */
 export const directive = {
@@ -24,11 +24,7 @@ export function isDirective(key: string): boolean {
 /** The list that a list directive must hold. */
 export function listOf(value: Json | undefined, name: string): Json[] {
   if (Array.isArray(value)) return value;
-  throw malformedDirective(name);
-}
-
-export function malformedDirective(name: string): ApiError {
-  return badRequest(words[name] ?? `invalid patch format of ${name}`);
+  throw badRequest(words[name] ?? `invalid patch format of ${name}`);
 }
 
 /**

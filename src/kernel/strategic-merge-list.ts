@@ -30,7 +30,7 @@ export function mergeLists(
   }
 }
 
-/** Puts a merged list into the order of `$setElementOrder`; what that leaves out keeps its place. */
+/** Puts a merged list into the order of `$setElementOrder`; what is not named keeps its place. */
 export function orderByDirective(
   lists: { merged: Json[]; live: readonly Json[]; patched: readonly Json[] },
   order: readonly Json[],

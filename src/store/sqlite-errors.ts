@@ -54,7 +54,8 @@ export function fileError(path: string, error: unknown): unknown {
 }
 
 export function corruptionError(path: string, cause: unknown): StoreError {
-  const detail = cause instanceof Error ? cause.message : String(cause);
+  // SQLite lists what it found line by line; a person reads one sentence.
+  const detail = (cause instanceof Error ? cause.message : String(cause)).replaceAll(/\s+/g, " ");
   return new StoreError(
     "Corrupt",
     `${path} is damaged (${detail}): restore a backup with \`berth restore\``,

@@ -43,7 +43,10 @@ test("an informer survives kill -9 and restart of the server", async (t) => {
   const informer = configMapInformer(config);
   const seen = new Set<string>();
   informer.on("add", (object) => seen.add(object.metadata?.name ?? ""));
-  informer.on("error", () => setTimeout(() => void informer.start(), 100));
+  let isOver = false;
+  informer.on("error", () => {
+    if (!isOver) setTimeout(() => void informer.start(), 100);
+  });
   await informer.start();
   await core.createNamespacedConfigMap({ namespace: "default", body: configMap("before") });
   await until(() => seen.has("before"));
@@ -52,6 +55,7 @@ test("an informer survives kill -9 and restart of the server", async (t) => {
   berth = await startBerth({ data: folder.path, port });
   await core.createNamespacedConfigMap({ namespace: "default", body: configMap("after") });
   await until(() => seen.has("after"));
+  isOver = true;
   await informer.stop();
 });
 

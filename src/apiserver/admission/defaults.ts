@@ -20,19 +20,20 @@ function fillObject(object: JsonObject, structural: Structural): void {
     if (!Object.hasOwn(object, key)) object[key] = copyOf(fallback);
   }
   for (const key in object) {
+    if (typeof object[key] !== "object") continue;
     // Metadata is not the schema's to change: creationTimestamp may well be null.
     if (structural.isResource && key === "metadata") continue;
     const child = structural.properties.get(key) ?? structural.additional;
-    const value = object[key];
-    if (child === undefined || typeof value !== "object") continue;
-    if (value === null && !child.schema.nullable) replaceNull(object, key, child.defaultValue);
-    fillDefaults(object[key], child);
+    if (child !== undefined) fillField(object, key, child);
   }
 }
 
-function replaceNull(object: JsonObject, key: string, fallback: Json | undefined): void {
-  if (fallback === undefined) delete object[key];
-  else object[key] = copyOf(fallback);
+function fillField(object: JsonObject, key: string, child: Structural): void {
+  if (object[key] === null && !child.schema.nullable) {
+    if (child.defaultValue === undefined) delete object[key];
+    else object[key] = copyOf(child.defaultValue);
+  }
+  fillDefaults(object[key], child);
 }
 
 function fillList(list: Json[], { items }: Structural): void {

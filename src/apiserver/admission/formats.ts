@@ -1,6 +1,6 @@
 import { isIpv4Text, isIpv6Text, parsePrefix } from "../cel/ip.ts";
 import { parseGoDuration } from "../cel/duration.ts";
-import { isDate } from "../cel/time.ts";
+import { isDate, isDateTime } from "../cel/time.ts";
 import { parseUrl } from "../cel/url.ts";
 
 /**
@@ -46,7 +46,7 @@ const checks: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ["mac", isMac],
   ["password", () => true],
   ["rgbcolor", isRgbColor],
-  ["ssn", (text) => /^\d{3}[- ]?\d{2}[- ]?\d{4}$/.test(text)],
+  ["ssn", (text) => /^\d{3}[- ]\d{2}[- ]\d{4}$/.test(text)],
   ["uri", isRequestUri],
   ["uuid", (text) => uuid.test(text)],
   ["uuid3", (text) => uuid3.test(text)],
@@ -58,15 +58,6 @@ const checks: ReadonlyMap<string, (text: string) => boolean> = new Map([
 function isSloppyIpv4(text: string): boolean {
   if (!text.includes(".")) return false;
   return isIpv4Text(text.replaceAll(/(^|\.)0+(?=\d)/g, "$1")) || isIpv6Text(text);
-}
-
-const dateTime = /^(\d{4}-\d\d-\d\d)[tT ](\d\d):(\d\d):(\d\d)(\.\d+)?([zZ]|[+-]\d\d:\d\d)?$/;
-
-/** RFC 3339, and as in Kubernetes also without an offset. */
-function isDateTime(text: string): boolean {
-  const match = dateTime.exec(text);
-  if (match === null || !isDate(match[1] ?? "")) return false;
-  return Number(match[2]) < 24 && Number(match[3]) < 60 && Number(match[4]) < 60;
 }
 
 const looseDuration = /\d+\s*([A-Za-zµ]+)/g;
@@ -120,7 +111,7 @@ function isRgbColor(text: string): boolean {
 /** An absolute URI or an absolute path. */
 function isRequestUri(text: string): boolean {
   const url = parseUrl(text);
-  return url !== undefined && (url.scheme !== "" || text.startsWith("/")) && !text.includes("#");
+  return url !== undefined && (url.scheme !== "" || text.startsWith("/"));
 }
 
 function isIsbn10(text: string): boolean {

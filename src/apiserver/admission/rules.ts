@@ -111,6 +111,7 @@ export function runRules(
 /** A value on the way down: what stood there before, and what is needed to see if it changed. */
 interface Place {
   readonly value: unknown;
+  /** Undefined where there was nothing, or null: rules about change do not run then. */
   readonly old: unknown;
   readonly ratchet: Ratchet;
 }
@@ -145,27 +146,34 @@ function checkRules(node: RuleNode, { value, old, ratchet }: Place, run: Run): v
     run.errors.push(atRoot(outOfBudget(node.structural.schema.type ?? "", run.budget)));
     return;
   }
-  const hasOld = old !== undefined && old !== null;
   const self = lazily(node, value);
-  const oldSelf = lazily(node, old);
+  const oldSelf = old === undefined ? undefined : lazily(node, old);
   for (const compiled of node.rules) {
     if (run.budget.left < 0) return;
-    if (compiled.isTransition && !hasOld) continue;
-    const error = compiled.check(() => {
-      if (!compiled.usesOldSelf) return [self()];
-      return [self(), oldValue(compiled, hasOld ? oldSelf() : undefined)];
-    }, run.budget);
-    if (error === undefined) continue;
-    if (compiled.usesOldSelf || !isRatcheted(ratchet)) run.errors.push(atRoot(error));
+    if (compiled.isTransition && oldSelf === undefined) continue;
+    const error = compiled.check(() => valuesFor(compiled, self, oldSelf), run.budget);
+    if (error !== undefined && !isPardoned(compiled, ratchet)) run.errors.push(atRoot(error));
   }
 }
 
-function oldValue({ rule }: CompiledRule, old: Value | undefined): Value {
-  if (!rule.optionalOldSelf) return old ?? null;
-  return old === undefined ? none : new Optional(old);
+/** What did not change is pardoned, except by rules that are about change. */
+function isPardoned({ usesOldSelf }: CompiledRule, ratchet: Ratchet): boolean {
+  return !usesOldSelf && isRatcheted(ratchet);
 }
 
-function lazily({ declared }: RuleNode, raw: unknown): () => Value {
+type LazyValue = () => Value;
+
+function valuesFor(
+  { usesOldSelf, rule }: CompiledRule,
+  self: LazyValue,
+  oldSelf: LazyValue | undefined,
+): Value[] {
+  if (!usesOldSelf) return [self()];
+  if (!rule.optionalOldSelf) return [self(), oldSelf?.() ?? null];
+  return [self(), oldSelf === undefined ? none : new Optional(oldSelf())];
+}
+
+function lazily({ declared }: RuleNode, raw: unknown): LazyValue {
   let value: Value | undefined;
   return () => (value ??= declared === undefined ? null : declared.adapt(raw));
 }
@@ -209,7 +217,7 @@ function visitFields(
     const value = object[key];
     const ratchet = below(place.ratchet, value, (past) => previousAtKey(past, key));
     const before = run.errors.length;
-    visit(child, { value, old: old?.[key], ratchet }, run);
+    visit(child, { value, old: old?.[key] ?? undefined, ratchet }, run);
     if (run.errors.length > before) prefixFields(run.errors, before, step);
   };
   const { additional } = node;

@@ -20,20 +20,28 @@ import {
 export function equals(left: Value, right: Value): boolean {
   if (left === right) return true;
   if (isNumeric(left)) return isNumeric(right) && compareNumbers(left, right) === 0;
-  if (typeof left !== "object" || left === null) return false;
-  if (typeof right !== "object" || right === null) return false;
   if (isMap(left)) return isMap(right) && mapsEqual(left, right);
-  // Every other class of values is its own type.
-  return left.constructor === right.constructor && sameClassEqual(left, right);
+  // Texts and truths that differ end here: every other class of values is a type of its own.
+  return isObject(left) && isObject(right) && objectsEqual(left, right);
 }
 
-function sameClassEqual(left: object, right: object): boolean {
+function isObject(value: Value): value is Extract<Value, object> {
+  return typeof value === "object" && value !== null;
+}
+
+function objectsEqual(left: object, right: object): boolean {
+  if (left.constructor !== right.constructor) return false;
   if (left instanceof CelList && right instanceof CelList) return listsEqual(left, right);
   if (left instanceof Optional && right instanceof Optional) return optionalsEqual(left, right);
   if (left instanceof Opaque && right instanceof Opaque) return opaquesEqual(left, right);
+  return plainEqual(left, right);
+}
+
+function plainEqual(left: object, right: object): boolean {
   if (left instanceof TypeValue && right instanceof TypeValue) return left.name === right.name;
-  if (left instanceof Preserved && right instanceof Preserved)
+  if (left instanceof Preserved && right instanceof Preserved) {
     return jsonEqual(left.raw, right.raw);
+  }
   return compareSameClass(left, right) === 0;
 }
 

@@ -1,4 +1,4 @@
-import { isDate } from "./time.ts";
+import { isDate, isDateTime } from "./time.ts";
 import { parseUrl } from "./url.ts";
 
 /** A format of Kubernetes' `format` library: `format.dns1123Label().validate(x)`. */
@@ -102,14 +102,9 @@ function shorten(problem: string): string {
 
 const uuid = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i;
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$/;
-const clock = /^[Tt ]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)?$/;
 
 function unless(isValid: (text: string) => boolean, problem: string): NamedFormat["problemsOf"] {
   return (text) => (isValid(text) ? [] : [problem]);
-}
-
-function isDateTime(text: string): boolean {
-  return isDate(text.slice(0, 10)) && clock.test(text.slice(10));
 }
 
 function uriProblems(text: string): string[] {

@@ -102,15 +102,15 @@ const renamedEscapes: Readonly<Record<string, string>> = {
 const sameEscapes = /^[\^$\\.*+?()[\]{}|/dDwWsSnrtfv0]$/;
 
 function translateEscape(escape: string, isInClass: boolean): string {
-  const kind = escape[1] ?? "";
-  if (escape.length > 2 && /[xpP]/.test(kind)) return translateLongEscape(escape, kind);
-  if (/[1-9]/.test(kind)) throw new Error("back-references are not supported");
+  const kind = escape.slice(1);
+  if (/^[xpP]./.test(kind)) return translateLongEscape(escape, kind.slice(0, 1));
   if (sameEscapes.test(kind)) return escape;
-  // Word boundaries and ends of the text are places, and a class holds characters.
+  // Word boundaries and ends of the text are places; a class holds only characters.
   if (/[AzbB]/.test(kind) && !isInClass) return renamedEscapes[kind] ?? escape;
   if (kind === "a") return "\\x07";
-  if (kind === "" || /\w/.test(kind)) throw new Error(`invalid escape sequence: \`${escape}\``);
-  return kind === "-" ? "\\-".slice(isInClass ? 0 : 1) : kind;
+  // Among them are back-references, which RE2 does not have.
+  if (/^[0-9A-Za-z]?$/.test(kind)) throw new Error(`invalid escape sequence: \`${escape}\``);
+  return kind === "-" && isInClass ? escape : kind;
 }
 
 function translateLongEscape(escape: string, kind: string): string {

@@ -30,6 +30,13 @@ export function isDate(text: string): boolean {
   return day <= (days[month - 1] ?? 0);
 }
 
+const clock = /^T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i;
+
+/** A time of RFC 3339 on a day that exists. */
+export function isDateTime(text: string): boolean {
+  return isDate(text.slice(0, 10)) && clock.test(text.slice(10));
+}
+
 export function parseDate(text: string): bigint {
   if (!isDate(text)) throw new CelError(`Invalid date formatted string ${text}`);
   return BigInt(Date.parse(text)) * nanosPerMs;

@@ -99,18 +99,16 @@ export function accepts(wanted: CelType, actual: CelType, bindings: Bindings): b
 }
 
 function acceptsSameKind(wanted: CelType, actual: CelType, bindings: Bindings): boolean {
-  if (wanted.kind === "list" && actual.kind === "list") {
-    return accepts(wanted.item, actual.item, bindings);
-  }
-  if (wanted.kind === "map" && actual.kind === "map") {
-    const { key, value } = actual;
-    return accepts(wanted.key, key, bindings) && accepts(wanted.value, value, bindings);
-  }
-  if (wanted.kind === "optional" && actual.kind === "optional") {
-    return accepts(wanted.value, actual.value, bindings);
-  }
   if (wanted.kind === "opaque" && actual.kind === "opaque") return wanted.name === actual.name;
-  return wanted.kind !== "object" || wanted === actual;
+  if (wanted.kind === "object") return wanted === actual;
+  const inner = innerTypes(actual);
+  return innerTypes(wanted).every((type, index) => accepts(type, inner[index] ?? dyn, bindings));
+}
+
+function innerTypes(type: CelType): CelType[] {
+  if (type.kind === "list") return [type.item];
+  if (type.kind === "map") return [type.key, type.value];
+  return type.kind === "optional" ? [type.value] : [];
 }
 
 function bind(name: string, actual: CelType, bindings: Bindings): boolean {

@@ -1,9 +1,15 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { Agent } from "node:https";
+import type { IncomingMessage } from "node:http";
+import { Agent, createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
 import { test } from "node:test";
 import type { WireSink } from "../../kernel/wire.ts";
-import { ask, createHarness, dial, ok, open, readAll, until } from "./fixture.ts";
+import { VirtualClock } from "../../kernel/testing/virtual-clock.ts";
+import { createLogBook } from "../fixture.ts";
+import { createConnections } from "./connections.ts";
+import { ask, certificate, createHarness, dial, ok, open, readAll, until } from "./fixture.ts";
 
 test("closing ends idle connections and refuses new ones", async () => {
   const harness = await createHarness(() => ok("x"));
@@ -65,6 +71,50 @@ test("what is not done at the deadline is cut, handshakes included", async () =>
   harness.clock.advance(1_000);
   await closed;
   assert.deepEqual(await ends, ["", ""]);
+});
+
+test("an answer that has ended but is still being taken is not cut short", async () => {
+  const bytes = 32 * 1024 * 1024;
+  const sinks: WireSink[] = [];
+  const start = (sink: WireSink): (() => void) => {
+    sinks.push(sink);
+    return () => {};
+  };
+  const harness = await createHarness(
+    () => ({ status: 200, headers: {}, body: { start } }),
+    () => sinks.forEach((sink) => sink.end()),
+  );
+  const request = open(harness, { agent: new Agent({ keepAlive: true }) });
+  request.end();
+  const [response] = (await once(request, "response")) as [IncomingMessage];
+  sinks[0]?.write(Buffer.alloc(bytes, "x"));
+  const closed = harness.listener.close(1_000);
+  assert.equal((await buffer(response)).length, bytes);
+  await closed;
+});
+
+test("when there are too many connections, the idle ones make room", async () => {
+  const clock = new VirtualClock();
+  const { log, lines } = createLogBook();
+  const https = createServer(certificate, (_, response) => {
+    connections.track(response);
+    response.end("x");
+  });
+  https.maxConnections = 1;
+  const connections = createConnections(https, { server: { close: () => {} }, clock, log });
+  https.listen(0, "127.0.0.1");
+  await once(https, "listening");
+  const { port } = https.address() as AddressInfo;
+  const idle = await dial(port);
+  idle.resume();
+  const idleClosed = once(idle, "close");
+  await assert.rejects(dial(port));
+  await idleClosed;
+  (await dial(port)).destroy();
+  assert.equal(lines.length, 1);
+  const closed = connections.close(0);
+  clock.advance(0);
+  await closed;
 });
 
 test("closing twice is closing once", async () => {

@@ -1,100 +1,128 @@
 import type { ServerResponse } from "node:http";
 import type { Server } from "node:https";
 import type { Socket } from "node:net";
-import type { Duplex } from "node:stream";
-import type { TLSSocket } from "node:tls";
+import { Server as NetServer } from "node:net";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Log } from "../log.ts";
 import { createLogThrottle } from "../log.ts";
-import { refuseBytes } from "./refuse.ts";
 
 /** The connections of a server and the answers under way on them. */
 export interface Connections {
   readonly isClosing: boolean;
   /** Answers under way, streams included. */
   activeCount(): number;
-  /** Counts an answer as under way until it is done or its client is gone. */
+  isAnswering(socket: unknown): boolean;
+  /** Counts an answer as under way until all of it was taken, or its client is gone. */
   track(response: ServerResponse): void;
   close(graceMs: number): Promise<void>;
+}
+
+/** What node's own bookkeeping does not say: whether the last byte of an answer has left. */
+class OpenConnections {
+  readonly #answers = new Map<Socket, number>();
+  #active = 0;
+
+  get active(): number {
+    return this.#active;
+  }
+
+  answersOn(socket: Socket): number {
+    return this.#answers.get(socket) ?? 0;
+  }
+
+  add(socket: Socket): void {
+    this.#answers.set(socket, 0);
+    socket.once("close", () => this.#answers.delete(socket));
+  }
+
+  begin(socket: Socket): void {
+    this.#active += 1;
+    this.#answers.set(socket, this.answersOn(socket) + 1);
+  }
+
+  end(socket: Socket): void {
+    this.#active -= 1;
+    // One that is closed is gone from the map, and must not come back into it.
+    if (this.#answers.has(socket)) this.#answers.set(socket, this.answersOn(socket) - 1);
+  }
+
+  /**
+   * node's `closeIdleConnections` also takes connections on which an answer has ended but is still
+   * being sent, and cuts it short (24.21, lib/_http_server.js). This one does not.
+   */
+  closeIdle(): void {
+    for (const [socket, answers] of this.#answers) if (answers === 0) socket.destroySoon();
+  }
 }
 
 export function createConnections(
   https: Server,
   options: { server: { close(): void }; clock: Clock; log: Log },
 ): Connections {
+  const open = new OpenConnections();
   const sockets = new Set<Socket>();
-  const active = new Set<ServerResponse>();
   let closing: Promise<void> | undefined;
   https.on("connection", (socket: Socket) => {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
   });
-  refuseStrangers(https, active, options);
-  makeRoom(https, options);
+  https.on("secureConnection", (socket) => open.add(socket));
+  makeRoom(https, open, options);
   return {
     get isClosing() {
       return closing !== undefined;
     },
-    activeCount: () => active.size,
+    activeCount: () => open.active,
+    isAnswering: (socket) => isSocket(socket) && open.answersOn(socket) > 0,
     track: (response) => {
-      active.add(response);
-      // A write that the connection did not take is the end of the connection, and of nothing else.
+      // A write that the connection did not take is the end of the connection, and nothing else.
       response.on("error", () => response.destroy());
+      const { socket } = response.req;
+      open.begin(socket);
       response.on("close", () => {
-        active.delete(response);
-        // The connection of a stream that just ended would else stay open until it times out.
-        if (closing !== undefined) https.closeIdleConnections();
+        open.end(socket);
+        if (closing !== undefined && open.answersOn(socket) === 0) socket.destroySoon();
       });
     },
     close: (graceMs) => {
-      closing ??= drain(https, sockets, { ...options, graceMs });
+      closing ??= drain(https, { ...options, open, sockets, graceMs });
       return closing;
     },
   };
 }
 
-async function drain(
-  https: Server,
-  sockets: ReadonlySet<Socket>,
-  options: { server: { close(): void }; clock: Clock; graceMs: number },
-): Promise<void> {
-  const closed = new Promise<void>((resolve) => https.close(() => resolve()));
+interface DrainOptions {
+  readonly server: { close(): void };
+  readonly clock: Clock;
+  readonly open: OpenConnections;
+  readonly sockets: ReadonlySet<Socket>;
+  readonly graceMs: number;
+}
+
+async function drain(https: Server, options: DrainOptions): Promise<void> {
+  // Not the close of node:https, which begins with its own `closeIdleConnections`: see above.
+  const closed = new Promise<void>((resolve) => {
+    NetServer.prototype.close.call(https, () => resolve());
+  });
   options.server.close();
-  https.closeIdleConnections();
+  options.open.closeIdle();
   const cancel = options.clock.after(options.graceMs, () => {
-    for (const socket of sockets) socket.destroy();
+    for (const socket of options.sockets) socket.destroy();
   });
   await closed;
   cancel();
+  // Nothing is left to cut now. This ends what node:https has running beside the connections.
+  https.close();
 }
 
 /** Idle connections must not keep others out: their clients open them anew without harm. */
-function makeRoom(https: Server, options: { clock: Clock; log: Log }): void {
+function makeRoom(https: Server, open: OpenConnections, options: { clock: Clock; log: Log }): void {
   const mayLog = createLogThrottle(options.clock);
   https.on("drop", () => {
-    https.closeIdleConnections();
     if (mayLog("drop")) options.log("warn", "there are too many connections, new ones are refused");
   });
 }
 
-/** Answers what is no HTTP, and takes note of what is no TLS. Neither may bring anything down. */
-function refuseStrangers(
-  https: Server,
-  active: ReadonlySet<ServerResponse>,
-  options: { clock: Clock; log: Log },
-): void {
-  const mayLog = createLogThrottle(options.clock);
-  https.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
-    const isAnswering = [...active].some((response) => response.socket === socket);
-    // In the middle of another answer a refusal would only garble it.
-    if (error.code === "ECONNRESET" || !socket.writable || isAnswering) socket.destroy();
-    else refuseBytes(socket, error.code, options.clock);
-  });
-  https.on("tlsClientError", (error: NodeJS.ErrnoException, socket: TLSSocket) => {
-    const peer = socket.remoteAddress ?? "unknown";
-    if (error.code === "ERR_SSL_HTTP_REQUEST" && mayLog(peer)) {
-      options.log("warn", "a client spoke plain HTTP to the TLS port; use https://", { peer });
-    }
-    socket.destroy();
-  });
+function isSocket(value: unknown): value is Socket {
+  return value instanceof Object && "destroySoon" in value;
 }

@@ -7,6 +7,7 @@ import { bounds } from "./bounds.ts";
 import { createConnections } from "./connections.ts";
 import type { ListenOptions, TlsFiles } from "./options.ts";
 import { createReceiver } from "./receive.ts";
+import { refuseStrangers } from "./strangers.ts";
 
 export interface Listener {
   readonly host: string;
@@ -27,6 +28,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   https.maxConnections = bounds.connectionsMax;
   https.maxHeadersCount = bounds.headersCount;
   const connections = createConnections(https, options);
+  refuseStrangers(https, connections, options);
   const receive = createReceiver(options, connections);
   https.on("request", (request: IncomingMessage, response: ServerResponse) => {
     receive(request, response);

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, get } from "node:http";
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { test } from "node:test";
 import { gunzipSync } from "node:zlib";
 import fc from "fast-check";
 import type { WireResponse, WireSink } from "../../kernel/wire.ts";
-import { VirtualClock } from "../../kernel/virtual-clock.ts";
+import { VirtualClock } from "../../kernel/testing/virtual-clock.ts";
 import { blocksOf } from "./blocks.ts";
 import { ask, createHarness, dial, ok, open, until } from "./fixture.ts";
 import { send } from "./send.ts";
@@ -142,6 +142,24 @@ test("a large answer arrives whole, with its length, and others are served in be
   assert.equal(response.headers["content-length"], "10000000");
   assert.equal(response.headers["content-encoding"], undefined);
   assert.deepEqual(await buffer(response), Buffer.concat(pieces));
+});
+
+test("no more of a large answer is in memory than its reader is about to take", async () => {
+  const responses: ServerResponse[] = [];
+  const server = createServer((_, response) => {
+    responses.push(response);
+    const to = { response, clock: new VirtualClock(), acceptsGzip: false, isLast: true };
+    void send(to, { status: 200, headers: {}, body: piecesOf(64, 1024 * 1024) });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const request = get({ port, agent: false });
+  const [response] = (await once(request, "response")) as [IncomingMessage];
+  for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  assert.ok((responses[0]?.writableLength ?? 0) < 1024 * 1024);
+  assert.equal((await buffer(response)).length, 64 * 1024 * 1024);
+  server.close();
 });
 
 test("who stops taking a large answer is cut off", async () => {

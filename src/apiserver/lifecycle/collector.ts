@@ -42,11 +42,7 @@ export class Collector {
     const before = this.#graph.get(key);
     if (change.type === "delete") return this.#observeDeletion(key, change.entry, before);
     if (before === undefined && !mayMatter(change.entry)) return;
-    const after = this.#graph.set(key, decode(change.entry));
-    if (after !== undefined) this.#look(key);
-    const node = after ?? before;
-    if (node !== undefined && before?.waiting !== after?.waiting) this.#lookAtNamers(node.uid);
-    this.#lookAtWaitingOwners([...(before?.owners ?? []), ...(after?.owners ?? [])]);
+    this.#observeUpdate(before, this.#graph.set(key, decode(change.entry)));
   }
 
   /** Looks at every object of the graph again: what was unknown may be known now. */
@@ -97,6 +93,17 @@ export class Collector {
     const group = groupOf(owner.apiVersion);
     const version = group === "" ? owner.apiVersion : owner.apiVersion.slice(group.length + 1);
     return this.#environment.catalogue.findKind(group, version, owner.kind);
+  }
+
+  #observeUpdate(before: GraphNode | undefined, after: GraphNode | undefined): void {
+    if (after !== undefined) this.#look(after.key);
+    const isChanged = before?.waiting !== after?.waiting;
+    for (const node of [before, after]) {
+      if (node === undefined) continue;
+      if (isChanged) this.#lookAtNamers(node.uid);
+      // An owner that waits may wait no longer, if it lost this dependent or its claim to block.
+      this.#lookAtWaitingOwners(node.owners);
+    }
   }
 
   #observeDeletion(key: string, entry: Entry, before: GraphNode | undefined): void {

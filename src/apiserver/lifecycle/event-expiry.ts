@@ -9,7 +9,7 @@ import { decode, remove } from "../objects/index.ts";
 const eventTtlMs = 60 * 60_000;
 /** How often old Events are looked for. Nobody minds a minute more of an hour. */
 const sweepEveryMs = 60_000;
-/** Events removed in one sweep; the rest is left to the next, so that writes of others get through. */
+/** Events removed in one sweep; the rest is left to the next, so that others can write too. */
 const removedPerSweep = 1_000;
 
 const eventsBucket = bucketOf({ group: "", plural: "events" });
@@ -45,7 +45,7 @@ export class EventExpiry {
     const { clock } = this.#environment;
     const bornBeforeMs = clock.nowMs() - eventTtlMs;
     const expired = [...this.#lastSeenMs]
-      .filter(([, lastSeenMs]) => lastSeenMs <= bornBeforeMs)
+      .filter(([, seenMs]) => seenMs <= bornBeforeMs)
       .slice(0, removedPerSweep);
     await Promise.all(expired.map(([id]) => this.#removeIfOld(id, bornBeforeMs)));
     this.#schedule();

@@ -15,9 +15,6 @@ export interface Lifecycle {
   settled(): Promise<void>;
 }
 
-/** A namespace and an object could be called alike; the word before the colon tells them apart. */
-const prefixes = { collect: "collect:", terminate: "terminate:", sweep: "sweep:" } as const;
-
 /**
  * Starts garbage collection, the termination of namespaces and the expiry of Events. It holds no
  * state of its own: everything is derived from the store at the start and then from its changes, so
@@ -29,65 +26,87 @@ export function startLifecycle(
   environment: ServerEnvironment,
   options: { readonly log?: Log } = {},
 ): Lifecycle {
-  const { store, catalogue, clock } = environment;
+  const { store, clock } = environment;
   const queue = new WorkQueue({
     clock,
-    work: (key) => work(key),
+    work: (key) => parts.work(key),
     failed: (key, error) => reportFailure(key, error, options.log),
   });
-  const collector = new Collector(environment, (key) => queue.add(prefixes.collect + key));
-  const terminator = new Terminator(environment, (name) => queue.add(prefixes.terminate + name));
-  const events = new EventExpiry(environment, () => queue.add(prefixes.sweep));
-  let generation = -1;
-
-  function work(key: string): Promise<void> {
-    if (key.startsWith(prefixes.collect)) {
-      return collector.collect(key.slice(prefixes.collect.length));
-    }
-    if (key.startsWith(prefixes.terminate)) {
-      return terminator.terminate(key.slice(prefixes.terminate.length));
-    }
-    return events.sweep();
-  }
-
-  function scan(): void {
-    generation = catalogue.generation();
-    for (const bucket of new Set(catalogue.all().map(bucketOf))) {
-      const listed = store.list({ bucket });
-      assert(listed.ok, "the newest revision can always be listed");
-      for (const entry of listed.entries) {
-        if (!isEvents(bucket)) collector.observeEntry(bucket, entry);
-        terminator.observeEntry(bucket, entry);
-        events.observeEntry(bucket, entry);
-      }
-    }
-  }
-
-  function deliver(changes: readonly Change[]): void {
-    for (const change of changes) {
-      if (!isEvents(change.bucket)) collector.observe(change);
-      terminator.observe(change);
-      events.observe(change);
-    }
-    if (catalogue.generation() === generation) return;
-    // A kind that was unknown may be known now, and with it the owners of that kind.
-    scan();
-    collector.reconsider();
-  }
-
-  scan();
-  const watch = store.watch({ afterRevision: store.revision(), deliver });
+  const parts = new Parts(environment, (key) => queue.add(key));
+  parts.scan();
+  const watch = store.watch({
+    afterRevision: store.revision(),
+    deliver: (changes) => parts.deliver(changes),
+  });
   assert(watch.ok, "the newest revision can always be watched from");
-
   return {
     settled: () => queue.idle(),
     stop: async () => {
       watch.stop();
-      terminator.stop();
-      events.stop();
+      parts.stop();
       await queue.stop();
     },
   };
+}
+
+/** A namespace and an object could be called alike; the word in front tells their work apart. */
+const prefix = { collect: "collect:", terminate: "terminate:", sweep: "sweep:" } as const;
+
+/** The three parts, told of the same objects and changes. */
+class Parts {
+  readonly #environment: ServerEnvironment;
+  readonly #collector: Collector;
+  readonly #terminator: Terminator;
+  readonly #events: EventExpiry;
+  #generation = -1;
+
+  constructor(environment: ServerEnvironment, look: (key: string) => void) {
+    this.#environment = environment;
+    this.#collector = new Collector(environment, (key) => look(prefix.collect + key));
+    this.#terminator = new Terminator(environment, (name) => look(prefix.terminate + name));
+    this.#events = new EventExpiry(environment, () => look(prefix.sweep));
+  }
+
+  scan(): void {
+    const { store, catalogue } = this.#environment;
+    this.#generation = catalogue.generation();
+    for (const bucket of new Set(catalogue.all().map(bucketOf))) {
+      const listed = store.list({ bucket });
+      assert(listed.ok, "the newest revision can always be listed");
+      for (const entry of listed.entries) {
+        if (!isEvents(bucket)) this.#collector.observeEntry(bucket, entry);
+        this.#terminator.observeEntry(bucket, entry);
+        this.#events.observeEntry(bucket, entry);
+      }
+    }
+  }
+
+  deliver(changes: readonly Change[]): void {
+    for (const change of changes) {
+      if (!isEvents(change.bucket)) this.#collector.observe(change);
+      this.#terminator.observe(change);
+      this.#events.observe(change);
+    }
+    if (this.#environment.catalogue.generation() === this.#generation) return;
+    // A kind that was unknown may be known now, and with it the owners of that kind.
+    this.scan();
+    this.#collector.reconsider();
+  }
+
+  work(key: string): Promise<void> {
+    if (key.startsWith(prefix.collect)) {
+      return this.#collector.collect(key.slice(prefix.collect.length));
+    }
+    if (key.startsWith(prefix.terminate)) {
+      return this.#terminator.terminate(key.slice(prefix.terminate.length));
+    }
+    return this.#events.sweep();
+  }
+
+  stop(): void {
+    this.#terminator.stop();
+    this.#events.stop();
+  }
 }
 
 /** Events have no owners worth following, and there are many of them. */

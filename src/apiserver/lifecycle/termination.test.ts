@@ -4,8 +4,7 @@ import { setImmediate } from "node:timers/promises";
 import { createMemoryDisk } from "../../store/index.ts";
 import { isJsonObject } from "../../kernel/json.ts";
 import type { KubeObject } from "../../kernel/object.ts";
-import { builtin, change, create, erase, ids, openWorld, owner, read, widgets } from "./testing.ts";
-import type { World } from "./testing.ts";
+import { builtin, openWorld, owner, widgets, type World } from "./testing.ts";
 
 const namespaces = builtin("namespaces");
 const configMaps = builtin("configmaps");
@@ -17,8 +16,7 @@ async function createNamespace(
   finalizers: string[] = [],
 ): Promise<void> {
   const fields = { spec: { finalizers: ["kubernetes"] }, status: { phase: "Active" } };
-  await create(
-    world,
+  await world.create(
     namespaces,
     { name, ...(finalizers.length > 0 ? { finalizers } : {}) },
     fields,
@@ -37,9 +35,9 @@ test("an empty namespace goes, having said that it is empty", async () => {
       for (const { entry } of changes) seen.push(JSON.parse(new TextDecoder().decode(entry.value)));
     },
   });
-  await erase(world, namespaces, "team");
+  await world.erase(namespaces, "team");
   await lifecycle.settled();
-  assert.deepEqual(ids(world, namespaces), []);
+  assert.deepEqual(world.ids(namespaces), []);
   assert.deepEqual(seen.map(phase), ["Terminating", "Terminating", "Terminating"]);
   assert.equal(
     conditions(seen[1])["NamespaceContentRemaining"],
@@ -54,15 +52,15 @@ test("deletes everything in the namespace, kind by kind, and nothing outside", a
   await createNamespace(world, "team");
   await createNamespace(world, "team2");
   for (let i = 0; i < 250; i++)
-    await create(world, configMaps, { name: `c${i}`, namespace: "team" });
-  await create(world, secrets, { name: "s", namespace: "team" });
-  await create(world, widgets, { name: "w", namespace: "team" });
-  await create(world, widgets, { name: "w2", namespace: "team2" });
-  await erase(world, namespaces, "team");
+    await world.create(configMaps, { name: `c${i}`, namespace: "team" });
+  await world.create(secrets, { name: "s", namespace: "team" });
+  await world.create(widgets, { name: "w", namespace: "team" });
+  await world.create(widgets, { name: "w2", namespace: "team2" });
+  await world.erase(namespaces, "team");
   await lifecycle.settled();
-  assert.deepEqual(ids(world, namespaces), ["team2"]);
-  assert.deepEqual([...ids(world, configMaps), ...ids(world, secrets)], []);
-  assert.deepEqual(ids(world, widgets), ["team2/w2"]);
+  assert.deepEqual(world.ids(namespaces), ["team2"]);
+  assert.deepEqual([...world.ids(configMaps), ...world.ids(secrets)], []);
+  assert.deepEqual(world.ids(widgets), ["team2/w2"]);
   await lifecycle.stop();
 });
 
@@ -70,12 +68,12 @@ test("waits for finalizers, says for which, and goes when the last one is gone",
   const world = await openWorld();
   const lifecycle = await world.start();
   await createNamespace(world, "team");
-  await create(world, widgets, { name: "w1", namespace: "team", finalizers: ["x/y"] });
-  await create(world, widgets, { name: "w2", namespace: "team", finalizers: ["x/y", "z"] });
-  await create(world, secrets, { name: "s", namespace: "team", finalizers: ["z"] });
-  await erase(world, namespaces, "team");
+  await world.create(widgets, { name: "w1", namespace: "team", finalizers: ["x/y"] });
+  await world.create(widgets, { name: "w2", namespace: "team", finalizers: ["x/y", "z"] });
+  await world.create(secrets, { name: "s", namespace: "team", finalizers: ["z"] });
+  await world.erase(namespaces, "team");
   await lifecycle.settled();
-  const said = conditions(read(world, namespaces, "team"));
+  const said = conditions(world.read(namespaces, "team"));
   assert.equal(
     said["NamespaceContentRemaining"],
     "True: Some resources are remaining: secrets. has 1 resource instances, widgets.berth.dev has 2 resource instances",
@@ -84,19 +82,19 @@ test("waits for finalizers, says for which, and goes when the last one is gone",
     said["NamespaceFinalizersRemaining"],
     "True: Some content in the namespace has finalizers remaining: x/y in 2 resource instances, z in 2 resource instances",
   );
-  assert.ok(read(world, widgets, "team/w1")?.metadata.deletionTimestamp);
+  assert.ok(world.read(widgets, "team/w1")?.metadata.deletionTimestamp);
 
-  await change(world, widgets, "team/w1", { finalizers: [] });
+  await world.change(widgets, "team/w1", { finalizers: [] });
   await lifecycle.settled();
   world.clock.advance(1_000);
   await lifecycle.settled();
-  const later = conditions(read(world, namespaces, "team"))["NamespaceContentRemaining"];
+  const later = conditions(world.read(namespaces, "team"))["NamespaceContentRemaining"];
   assert.match(later ?? "", /widgets.berth.dev has 1 resource instances/);
 
-  await change(world, widgets, "team/w2", { finalizers: [] });
-  await change(world, secrets, "team/s", { finalizers: [] });
+  await world.change(widgets, "team/w2", { finalizers: [] });
+  await world.change(secrets, "team/s", { finalizers: [] });
   await lifecycle.settled();
-  assert.deepEqual(ids(world, namespaces), [], "an empty namespace does not wait for the clock");
+  assert.deepEqual(world.ids(namespaces), [], "an empty namespace does not wait for the clock");
   await lifecycle.stop();
   assert.equal(world.clock.timers, 0);
 });
@@ -105,14 +103,14 @@ test("keeps the time of a condition whose status did not change", async () => {
   const world = await openWorld();
   const lifecycle = await world.start();
   await createNamespace(world, "team");
-  await create(world, widgets, { name: "w1", namespace: "team", finalizers: ["x"] });
-  await create(world, widgets, { name: "w2", namespace: "team", finalizers: ["x"] });
-  await erase(world, namespaces, "team");
+  await world.create(widgets, { name: "w1", namespace: "team", finalizers: ["x"] });
+  await world.create(widgets, { name: "w2", namespace: "team", finalizers: ["x"] });
+  await world.erase(namespaces, "team");
   await lifecycle.settled();
   world.clock.advance(60_000);
-  await change(world, widgets, "team/w1", { finalizers: [] });
+  await world.change(widgets, "team/w1", { finalizers: [] });
   await lifecycle.settled();
-  const status = read(world, namespaces, "team")?.["status"];
+  const status = world.read(namespaces, "team")?.["status"];
   assert.ok(isJsonObject(status) && Array.isArray(status["conditions"]));
   const times = status["conditions"].map((c) => (isJsonObject(c) ? c["lastTransitionTime"] : ""));
   assert.deepEqual([...new Set(times)], ["2026-01-02T03:04:05Z"]);
@@ -132,16 +130,16 @@ test("finds what was admitted before the namespace was marked and is durable onl
   await flush();
   await made;
   const lifecycle = await world.start();
-  const marked = erase(world, namespaces, "team");
+  const marked = world.erase(namespaces, "team");
   await setImmediate();
   assert.equal(flushes.length, 1, "the mark is on its way to the disk");
-  const late = create(world, configMaps, { name: "late", namespace: "team" });
+  const late = world.create(configMaps, { name: "late", namespace: "team" });
   for (let i = 0; i < 10; i++) await flush();
   world.clock.advance(1_000);
   for (let i = 0; i < 10; i++) await flush();
   await Promise.all([marked, late, lifecycle.settled()]);
-  assert.deepEqual(ids(world, configMaps), []);
-  assert.deepEqual(ids(world, namespaces), []);
+  assert.deepEqual(world.ids(configMaps), []);
+  assert.deepEqual(world.ids(namespaces), []);
   await lifecycle.stop();
 });
 
@@ -149,15 +147,15 @@ test("goes on after a restart where it was", async () => {
   const disk = createMemoryDisk();
   const first = await openWorld({ disk });
   await createNamespace(first, "team");
-  await create(first, widgets, { name: "w", namespace: "team", finalizers: ["x"] });
-  await erase(first, namespaces, "team");
+  await first.create(widgets, { name: "w", namespace: "team", finalizers: ["x"] });
+  await first.erase(namespaces, "team");
   disk.crash();
   const world = await openWorld({ disk });
   const lifecycle = await world.start();
-  assert.ok(read(world, widgets, "team/w")?.metadata.deletionTimestamp);
-  await change(world, widgets, "team/w", { finalizers: [] });
+  assert.ok(world.read(widgets, "team/w")?.metadata.deletionTimestamp);
+  await world.change(widgets, "team/w", { finalizers: [] });
   await lifecycle.settled();
-  assert.deepEqual([...ids(world, widgets), ...ids(world, namespaces)], []);
+  assert.deepEqual([...world.ids(widgets), ...world.ids(namespaces)], []);
   await lifecycle.stop();
 });
 
@@ -165,13 +163,13 @@ test("empties the namespace although its own finalizers keep it", async () => {
   const world = await openWorld();
   const lifecycle = await world.start();
   await createNamespace(world, "team", ["someone/else"]);
-  await create(world, configMaps, { name: "c", namespace: "team" });
-  await erase(world, namespaces, "team");
+  await world.create(configMaps, { name: "c", namespace: "team" });
+  await world.erase(namespaces, "team");
   await lifecycle.settled();
-  assert.deepEqual(ids(world, configMaps), []);
-  assert.deepEqual(read(world, namespaces, "team")?.["spec"], { finalizers: [] });
-  await change(world, namespaces, "team", { finalizers: [] });
-  assert.deepEqual(ids(world, namespaces), []);
+  assert.deepEqual(world.ids(configMaps), []);
+  assert.deepEqual(world.read(namespaces, "team")?.["spec"], { finalizers: [] });
+  await world.change(namespaces, "team", { finalizers: [] });
+  assert.deepEqual(world.ids(namespaces), []);
   await lifecycle.stop();
 });
 
@@ -179,13 +177,13 @@ test("deletes dependents in the namespace in whatever order they are found", asy
   const world = await openWorld();
   const lifecycle = await world.start();
   await createNamespace(world, "team");
-  await create(world, widgets, { name: "a", namespace: "team" });
+  await world.create(widgets, { name: "a", namespace: "team" });
   const blocking = { ownerReferences: [owner(widgets, "a", { blockOwnerDeletion: true })] };
-  await create(world, widgets, { name: "b", namespace: "team", ...blocking });
-  await erase(world, widgets, "team/a", { propagationPolicy: "Foreground" });
-  await erase(world, namespaces, "team");
+  await world.create(widgets, { name: "b", namespace: "team", ...blocking });
+  await world.erase(widgets, "team/a", { propagationPolicy: "Foreground" });
+  await world.erase(namespaces, "team");
   await lifecycle.settled();
-  assert.deepEqual([...ids(world, widgets), ...ids(world, namespaces)], []);
+  assert.deepEqual([...world.ids(widgets), ...world.ids(namespaces)], []);
   await lifecycle.stop();
 });
 
@@ -202,9 +200,13 @@ function conditions(namespace: KubeObject | undefined): Record<string, string> {
   return Object.fromEntries(
     listed
       .filter(isJsonObject)
-      .map(({ type, status: value, message }) => [
-        String(type),
-        `${String(value)}: ${String(message)}`,
+      .map((condition) => [
+        text(condition["type"]),
+        `${text(condition["status"])}: ${text(condition["message"])}`,
       ]),
   );
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }

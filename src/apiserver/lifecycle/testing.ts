@@ -9,8 +9,14 @@ import {
   type OwnerReference,
 } from "../../kernel/object.ts";
 import type { Random } from "../../kernel/random.ts";
-import { VirtualClock } from "../../kernel/virtual-clock.ts";
-import { createMemoryDisk, openStore, type MemoryDisk, type Store } from "../../store/index.ts";
+import { VirtualClock } from "../../kernel/testing/virtual-clock.ts";
+import {
+  createMemoryDisk,
+  openStore,
+  type Key,
+  type MemoryDisk,
+  type Store,
+} from "../../store/index.ts";
 import { createCatalogue } from "../catalogue.ts";
 import { bucketOf, idOf, type Catalogue, type ServerEnvironment } from "../contract.ts";
 import {
@@ -33,10 +39,19 @@ export interface World {
   readonly store: Store;
   readonly clock: VirtualClock;
   readonly disk: MemoryDisk;
-  readonly environment: ServerEnvironment;
   /** Starts the lifecycle and waits until it has done all it can. */
-  start(): Promise<Lifecycle>;
+  readonly start: () => Promise<Lifecycle>;
+  /** Creates, deletes and changes as a client would. */
+  readonly create: (resource: Resource, metadata: Named, fields?: Fields) => Promise<void>;
+  readonly erase: (resource: Resource, id: string, options?: DeletionOptions) => Promise<void>;
+  readonly change: (resource: Resource, id: string, metadata: ObjectMeta) => Promise<void>;
+  readonly read: (resource: Resource, id: string) => KubeObject | undefined;
+  /** The ids of all objects of a kind. */
+  readonly ids: (resource: Resource) => string[];
 }
+
+type Named = ObjectMeta & { name: string };
+type Fields = Record<string, unknown>;
 
 export interface WorldOptions {
   readonly disk?: MemoryDisk;
@@ -49,13 +64,44 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
   const store = await openStore({ journal: disk.open(), clock });
   const catalogue = options.catalogue ?? createCatalogue([...builtinResources, widgets, zones]);
   const runnerOf = (): never => assertNever("the lifecycle runs no schemas");
-  const environment = { store, catalogue, clock, random: noRandom, runnerOf };
-  const start = async (): Promise<Lifecycle> => {
-    const lifecycle = startLifecycle(environment);
-    await lifecycle.settled();
-    return lifecycle;
+  const environment: ServerEnvironment = { store, catalogue, clock, random: noRandom, runnerOf };
+  const keyOf = (resource: Resource, id: string): Key => ({ bucket: bucketOf(resource), id });
+  return {
+    store,
+    clock,
+    disk,
+    start: async () => {
+      const lifecycle = startLifecycle(environment);
+      await lifecycle.settled();
+      return lifecycle;
+    },
+    create: async (resource, metadata, fields = {}) => {
+      const object = objectOf(resource, metadata, { ...fields, nowMs: clock.nowMs() });
+      const id = idOf(object.metadata.namespace, metadata.name);
+      await store.write(keyOf(resource, id), () => put(object));
+    },
+    erase: async (resource, id, deletion = {}) => {
+      await store.write(keyOf(resource, id), (current) => {
+        assert(current, `${id} is there to be deleted`);
+        return deletionDecision(decode(current), deletion, clock.nowMs());
+      });
+    },
+    change: async (resource, id, metadata) => {
+      await store.write(keyOf(resource, id), (current) => {
+        assert(current, `${id} is there to be changed`);
+        const object = decode(current);
+        return updateDecision({ ...object, metadata: { ...object.metadata, ...metadata } });
+      });
+    },
+    read: (resource, id) => {
+      const entry = store.get(keyOf(resource, id));
+      return entry && decode(entry);
+    },
+    ids: (resource) => {
+      const listed = store.list({ bucket: bucketOf(resource) });
+      return listed.ok ? listed.entries.map((entry) => entry.id) : [];
+    },
   };
-  return { store, clock, disk, environment, start };
 }
 
 /** A reference to an object of this kind; the uid is the name unless told otherwise. */
@@ -68,70 +114,29 @@ export function owner(
   return { apiVersion, kind: resource.kind, name, uid: name, ...more };
 }
 
-export async function create(
-  world: World,
+export function builtin(plural: string): Resource {
+  const found = builtinResources.find((resource) => resource.plural === plural);
+  assert(found, `${plural} are built in`);
+  return found;
+}
+
+function objectOf(
   resource: Resource,
-  metadata: ObjectMeta & { name: string },
-  fields: Record<string, unknown> = {},
-): Promise<void> {
-  const object: KubeObject = {
+  metadata: Named,
+  { nowMs, ...fields }: Fields & { nowMs: number },
+): KubeObject {
+  return {
     apiVersion: apiVersionOf(resource.group, resource.version),
     kind: resource.kind,
     ...fields,
     metadata: {
       uid: metadata.name,
       generation: 1,
-      creationTimestamp: formatTime(world.clock.nowMs()),
+      creationTimestamp: formatTime(nowMs),
       ...(resource.namespaced ? { namespace: "default" } : {}),
       ...metadata,
     },
   };
-  const id = idOf(object.metadata.namespace, metadata.name);
-  await world.store.write({ bucket: bucketOf(resource), id }, () => put(object));
-}
-
-/** Deletes as a client would. */
-export async function erase(
-  world: World,
-  resource: Resource,
-  id: string,
-  options: DeletionOptions = {},
-): Promise<void> {
-  await world.store.write({ bucket: bucketOf(resource), id }, (current) => {
-    assert(current, `${id} is there to be deleted`);
-    return deletionDecision(decode(current), options, world.clock.nowMs());
-  });
-}
-
-/** Changes as a client would. */
-export async function change(
-  world: World,
-  resource: Resource,
-  id: string,
-  metadata: Partial<ObjectMeta>,
-): Promise<void> {
-  await world.store.write({ bucket: bucketOf(resource), id }, (current) => {
-    assert(current, `${id} is there to be changed`);
-    const object = decode(current);
-    return updateDecision({ ...object, metadata: { ...object.metadata, ...metadata } });
-  });
-}
-
-export function read(world: World, resource: Resource, id: string): KubeObject | undefined {
-  const entry = world.store.get({ bucket: bucketOf(resource), id });
-  return entry && decode(entry);
-}
-
-/** The ids of all objects of a kind. */
-export function ids(world: World, resource: Resource): string[] {
-  const listed = world.store.list({ bucket: bucketOf(resource) });
-  return listed.ok ? listed.entries.map((entry) => entry.id) : [];
-}
-
-export function builtin(plural: string): Resource {
-  const found = builtinResources.find((resource) => resource.plural === plural);
-  assert(found, `${plural} are built in`);
-  return found;
 }
 
 function customResource(kind: string, plural: string, namespaced: boolean): Resource {

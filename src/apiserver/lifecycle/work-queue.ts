@@ -46,7 +46,7 @@ export class WorkQueue {
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#waiting.clear();
-    for (const key of [...this.#retries.keys()]) this.#cancelRetry(key);
+    for (const key of this.#retries.keys()) this.#cancelRetry(key);
     await this.idle();
   }
 

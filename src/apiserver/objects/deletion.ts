@@ -53,7 +53,7 @@ export function deletionDecision(
   }
 }
 
-/** What becomes of an object that was just changed: one that waited only for its finalizers goes. */
+/** What becomes of an object that was just changed: without finalizers a deleted one goes. */
 export function afterUpdate(object: KubeObject): "store" | "remove" {
   if (object.metadata.deletionTimestamp === undefined) return "store";
   const waitsFor = [...(object.metadata.finalizers ?? []), ...namespaceFinalizers(object)];

@@ -9,6 +9,7 @@ import type { KubeObject } from "../../kernel/object.ts";
 import { invalid, type ApiError, type FieldError } from "../../kernel/status.ts";
 import type { SchemaRunner } from "../contract.ts";
 import type { ExpectedKind } from "./decode.ts";
+import { isNamespaces } from "./namespaces.ts";
 import type { FieldValidation } from "./options.ts";
 import { scaleErrors } from "./scale.ts";
 
@@ -69,7 +70,8 @@ function metadataErrors(
   resource: Resource,
 ): FieldError[] {
   const { namespaced } = resource;
-  if (!current) return validateMetadata(object.metadata, { namespaced });
+  const name = isNamespaces(resource) ? "label" : "subdomain";
+  if (!current) return validateMetadata(object.metadata, { namespaced, name });
   return [
     ...validateMetadataUpdate(object.metadata, current.metadata),
     ...validateFinalizers(object.metadata.finalizers ?? []),

@@ -67,16 +67,20 @@ function parseText(text: string): Json {
     // cast: what JSON.parse returns is JSON.
     return JSON.parse(text) as Json;
   } catch (error) {
-    throw new UnreadableBody(jsonProblem(error));
+    throw new UnreadableBody(jsonProblem(error, text));
   }
 }
 
 /** What is wrong and where, without the engine's quotation of the text: it may hold a secret. */
-function jsonProblem(error: unknown): string {
+function jsonProblem(error: unknown, text: string): string {
   const message = error instanceof Error ? error.message : "";
-  const [, what, position] = /^(.*?)(?:, ".*)? in JSON at position (\d+)/s.exec(message) ?? [];
-  if (position === undefined) return "unexpected end of JSON input";
-  return `${what?.replace(/^./, (first) => first.toLowerCase())} at position ${position}`;
+  const token = /^Unexpected token '(.)'/su.exec(message)?.[1];
+  if (token !== undefined) return `invalid character ${JSON.stringify(token)}`;
+  const position = / JSON at position (\d+)/.exec(message)?.[1];
+  if (position === undefined || Number(position) >= text.length) {
+    return "unexpected end of JSON input";
+  }
+  return `invalid character at position ${position}`;
 }
 
 function readDocument(text: string, lines: LineCounter): Document {

@@ -87,6 +87,14 @@ test("generateName makes names until one is free", async () => {
   assert.notEqual(second.body.metadata.name, "g-bbbbb");
 });
 
+test("a generated name is never too long, however long its prefix", async () => {
+  const server = await openServer();
+  const body = { ...gadget(""), metadata: { generateName: "g".repeat(80) } };
+  const created = await server.ask("create", "gadgets", { body });
+  assert.equal(created.status, 201);
+  assert.equal(created.body.metadata.name?.length, 63);
+});
+
 test("generateName gives up after eight names that are taken", async () => {
   const random = { ...seededRandom(), number: () => 0 };
   const server = await openServer({ random });

@@ -21,6 +21,8 @@ import { writeObject, type Verdict, type Written } from "./write.ts";
 
 /** As in kube-apiserver: with a million names of one prefix, one creation in a thousand fails. */
 const generatedNameTries = 8;
+/** What a generated name keeps of its prefix, so that with five more it is still a DNS label. */
+const generatedPrefixMax = 58;
 
 export async function createObject(
   environment: ServerEnvironment,
@@ -64,7 +66,8 @@ async function createNamed(creation: Creation, sent: KubeObject): Promise<Writte
   const { name, generateName } = sent.metadata;
   if (name || !generateName) return createOnce(creation, sent);
   for (let tries = 1; ; tries++) {
-    const named = `${generateName}${nameSuffix(creation.environment.random)}`;
+    const prefix = generateName.slice(0, generatedPrefixMax);
+    const named = `${prefix}${nameSuffix(creation.environment.random)}`;
     const metadata = { ...sent.metadata, name: named };
     try {
       return await createOnce(creation, { ...sent, metadata });

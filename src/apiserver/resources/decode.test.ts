@@ -65,7 +65,7 @@ test("a thousand aliases of one small anchor are a bomb too", async () => {
 
 test("bodies that are no objects are refused with 400", async () => {
   const server = await openServer();
-  for (const body of ["", " ", "null", "[]", "3", '"x"', "{", '{"a":}', "\u0000", "{}garbage"]) {
+  for (const body of ["", " ", "[]", "null", "3", '"x"', "{", '{"a":}', "\u0000", "{}garbage"]) {
     const refused = await server.refusal("create", "gadgets", { body });
     assert.equal(refused.code, 400, body);
     assert.match(refused.message ?? "", /^the object provided is unrecognized \(must be of type/);
@@ -97,6 +97,37 @@ test("an unknown media type is refused with those that are known", async () => {
   assert.equal(native.code, 400);
 });
 
+/** A protobuf field of bytes; all lengths here are below 128. */
+function bytesField(number: number, ...parts: (Uint8Array | string)[]): Buffer {
+  const content = Buffer.concat(parts.map((part) => Buffer.from(part)));
+  return Buffer.concat([Uint8Array.of((number << 3) | 2, content.length), content]);
+}
+
+function protobufBody(kind: string, message: Uint8Array): Buffer {
+  const type = bytesField(1, bytesField(1, "v1"), bytesField(2, kind));
+  return Buffer.concat([Buffer.from("k8s\0"), type, bytesField(2, message)]);
+}
+
+test("Kubernetes' own kinds and the options of deletions come as protobuf, too", async () => {
+  const server = await openServer();
+  const headers = { "content-type": "application/vnd.kubernetes.protobuf" };
+  const message = Buffer.concat([
+    bytesField(1, bytesField(1, "c")),
+    bytesField(2, bytesField(1, "key"), bytesField(2, "value")),
+  ]);
+  const body = protobufBody("ConfigMap", message);
+  const created = await server.ask("create", "configmaps", { headers, body });
+  assert.equal(created.status, 201, created.text);
+  assert.deepEqual(created.body.data, { key: "value" });
+  const foreground = protobufBody("DeleteOptions", bytesField(4, "Foreground"));
+  const deleted = await server.ask("delete", "configmaps", {
+    name: "c",
+    headers,
+    body: foreground,
+  });
+  assert.deepEqual(deleted.body.metadata.finalizers, ["foregroundDeletion"]);
+});
+
 test("what is too deep is refused before anything walks it", async () => {
   const server = await openServer();
   const deep = "[".repeat(200_000);
@@ -123,7 +154,7 @@ test("the version and kind in the body must be those of the URL", async () => {
   assert.equal(wrongKind.code, 422);
   assert.equal(
     wrongKind.message,
-    'Gadget.berth.dev "a" is invalid: kind: Invalid value: "Other": must be Gadget',
+    'Other.berth.dev "a" is invalid: kind: Invalid value: "Other": must be Gadget',
   );
   const native = await server.refusal("create", "configmaps", {
     body: { apiVersion: "v1", kind: "Secret", metadata: { name: "a" } },

@@ -38,6 +38,8 @@ export function decodeObject(received: Received, expected: ExpectedKind): Decode
  * from, of which a refusal shows the beginning.
  */
 export function toKubeObject(value: Json, expected: ExpectedKind, source: Uint8Array): KubeObject {
+  // To Go's decoder null is an object in which nothing is set.
+  if (value === null) return toKubeObject({}, expected, source);
   if (!isJsonObject(value)) {
     throw unrecognized(expected, `the body must be an object, not ${typeName(value)}`, source);
   }
@@ -106,11 +108,13 @@ function assertType(
 /** Kubernetes refuses a wrong kind of its own while decoding, any other when validating. */
 function wrongKind(value: JsonObject, kind: string, expected: ExpectedKind): ApiError {
   if (expected.isNative) {
-    const why = `converting (${kind}) to (${expected.kind}): unknown conversion`;
+    const [group = ""] = (expected.group || "core").split(".");
+    const to = `${group}.${expected.kind}`;
+    const why = `converting (${expected.version}.${kind}) to (${to}): unknown conversion`;
     return cannotBeHandled(expected, why, kind);
   }
   const { name = "" } = readMetadata(value["metadata"], expected);
-  return invalid({ group: expected.group, kind: expected.kind, name }, [
+  return invalid({ group: expected.group, kind, name }, [
     {
       type: "FieldValueInvalid",
       field: "kind",
@@ -129,7 +133,7 @@ function typeText(value: JsonObject, field: string, expected: ExpectedKind): str
 
 function readMetadata(value: Json | undefined, expected: ExpectedKind): ObjectMeta {
   try {
-    return decodeMetadata(value);
+    return decodeMetadata(value, expected.isNative ? "ObjectMeta.metadata" : "ObjectMeta");
   } catch (error) {
     if (!(error instanceof MetadataTypeError)) throw error;
     throw cannotBeHandled(expected, error.message);
@@ -159,8 +163,7 @@ function beginning(source: Uint8Array): string {
   return source.byteLength > summaryBytes ? `${text} ...` : text;
 }
 
-/** "null", "an array", "a number": what stands where an object should. */
+/** "an array", "a number": what stands where an object should. */
 function typeName(value: Json): string {
-  if (value === null) return "null";
   return Array.isArray(value) ? "an array" : `a ${typeof value}`;
 }

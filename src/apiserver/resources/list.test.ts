@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
 import type { KubeList } from "../../kernel/object.ts";
 import type { Status } from "../../kernel/status.ts";
 import { gadget, gadgetResource, openServer, type Ask, type TestServer } from "./testing/server.ts";
@@ -212,6 +213,49 @@ test("selectors by label and field pick what they say", async () => {
   assert.deepEqual(await by(both), []);
   const query = { fieldSelector: "metadata.name=a1,metadata.namespace=default" };
   assert.deepEqual(namesOf(await list(server, { namespace: undefined, query })), ["a1"]);
+});
+
+test("no query, whatever it is, brings anything but an answer", async () => {
+  const server = await serverWith(["a", "b"]);
+  const names = [
+    "limit",
+    "continue",
+    "resourceVersion",
+    "resourceVersionMatch",
+    "labelSelector",
+    "fieldSelector",
+    "timeoutSeconds",
+    "allowWatchBookmarks",
+    "sendInitialEvents",
+    "includeObject",
+    "pretty",
+    "dryRun",
+    "propagationPolicy",
+    "gracePeriodSeconds",
+    "orphanDependents",
+  ];
+  const values = fc.oneof(
+    fc.string(),
+    fc.integer().map(String),
+    fc.constantFrom("true", "0", "Exact", "NotOlderThan", "metadata.name=a", "first in (a)"),
+  );
+  const queries = fc.dictionary(fc.constantFrom(...names), values, { maxKeys: 4 });
+  const verbs = fc.constantFrom("list", "watch", "get", "deletecollection");
+  const accepts = fc.oneof(
+    fc.string(),
+    fc.constantFrom("application/json;as=Table;v=v1;g=meta.k8s.io", "application/yaml"),
+  );
+  await fc.assert(
+    fc.asyncProperty(queries, verbs, accepts, async (query, verb, accept) => {
+      const what = { query: { ...query, dryRun: "All" }, headers: { accept } };
+      // An ApiError becomes an answer; anything else that is thrown fails here.
+      if (verb === "watch") await server.tryWatch("gadgets", what);
+      else await server.ask(verb, "gadgets", verb === "get" ? { ...what, name: "a" } : what);
+    }),
+    { numRuns: 500 },
+  );
+  server.handler.close();
+  assert.equal(server.clock.timers, 0);
 });
 
 test("ten thousand objects are listed without parsing or copying one", async () => {

@@ -21,9 +21,9 @@ const fields: Readonly<Record<string, Check>> = {
   deletionGracePeriodSeconds: integer,
   labels: textMap,
   annotations: textMap,
-  ownerReferences: list(ownerReference),
-  finalizers: list(text),
-  managedFields: list(anyObject),
+  ownerReferences: list(ownerReference, "v1.OwnerReference"),
+  finalizers: list(text, "string"),
+  managedFields: list(managedFieldsEntry, "v1.ManagedFieldsEntry"),
 };
 
 const ownerReferenceFields: Readonly<Record<string, Check>> = {
@@ -37,12 +37,15 @@ const ownerReferenceFields: Readonly<Record<string, Check>> = {
 
 /**
  * The metadata as Kubernetes would have read it: null means absent, and so does what is empty.
- * Unknown fields stay, for whoever complains about them. Throws a MetadataTypeError.
+ * Unknown fields stay, for whoever complains about them. `place` is how the decoder calls where it
+ * is. Throws a MetadataTypeError.
  */
-export function decodeMetadata(value: Json | undefined): JsonObject {
+export function decodeMetadata(value: Json | undefined, place: string): JsonObject {
   if (value === undefined || value === null) return {};
-  if (!isJsonObject(value)) throw mismatch(value, "metadata", "v1.ObjectMeta");
-  return decodeFields(value, fields, "ObjectMeta");
+  if (isJsonObject(value)) return decodeFields(value, fields, place);
+  throw new MetadataTypeError(
+    `json: cannot unmarshal ${goType(value)} into Go value of type v1.ObjectMeta`,
+  );
 }
 
 function decodeFields(
@@ -87,8 +90,8 @@ function time(value: Json, place: string): string {
   const written = text(value, place);
   if (rfc3339.test(written) && !Number.isNaN(Date.parse(written))) return written;
   throw new MetadataTypeError(
-    `parsing time ${JSON.stringify(JSON.stringify(written))} as "2006-01-02T15:04:05Z07:00": ` +
-      "it is no RFC 3339 time",
+    `parsing time ${JSON.stringify(written)} as "2006-01-02T15:04:05Z07:00": ` +
+      `cannot parse ${JSON.stringify(written)} as "2006"`,
   );
 }
 
@@ -101,9 +104,9 @@ function textMap(value: Json, place: string): JsonObject {
   return decoded;
 }
 
-function list(check: Check): Check {
+function list(check: Check, type: string): Check {
   return (value, place) => {
-    if (!Array.isArray(value)) throw mismatch(value, place, "[]");
+    if (!Array.isArray(value)) throw mismatch(value, place, `[]${type}`);
     return value.map((item) => check(item, place));
   };
 }
@@ -113,16 +116,19 @@ function ownerReference(value: Json, place: string): JsonObject {
   return decodeFields(value, ownerReferenceFields, "OwnerReference");
 }
 
-function anyObject(value: Json, place: string): JsonObject {
+function managedFieldsEntry(value: Json, place: string): JsonObject {
   if (!isJsonObject(value)) throw mismatch(value, place, "v1.ManagedFieldsEntry");
   return value;
 }
 
 function mismatch(value: Json, place: string, wanted: string): MetadataTypeError {
-  const found = Array.isArray(value) ? "array" : goTypes[typeof value];
   return new MetadataTypeError(
-    `json: cannot unmarshal ${found} into Go struct field ${place} of type ${wanted}`,
+    `json: cannot unmarshal ${goType(value)} into Go struct field ${place} of type ${wanted}`,
   );
+}
+
+function goType(value: Json): string | undefined {
+  return Array.isArray(value) ? "array" : goTypes[typeof value];
 }
 
 const goTypes: Record<string, string> = {

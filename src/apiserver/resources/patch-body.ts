@@ -74,7 +74,8 @@ function parsePatch(body: Uint8Array): ParsedBody {
 
 function assertObject(value: Json): JsonObject {
   if (isJsonObject(value)) return value;
-  const found = Array.isArray(value) ? "array" : typeof (value ?? undefined);
+  if (value === null) throw badRequest("error decoding patch: Invalid JSON Patch");
+  const found = Array.isArray(value) ? "array" : typeof value;
   const wanted = "Go value of type map[string]interface {}";
   throw badRequest(`error decoding patch: json: cannot unmarshal ${found} into ${wanted}`);
 }

@@ -70,7 +70,7 @@ function patched(patching: Patching, current: KubeObject): KubeObject {
   );
   assertName(meta, name);
   warnings.push(...ownerWarnings);
-  return door.enter({ ...sent, metadata: meta }, current);
+  return readPatched(() => door.enter({ ...sent, metadata: meta }, current));
 }
 
 /** A result that cannot be read is the patch's fault, and Kubernetes says so with another code. */

@@ -101,6 +101,11 @@ export class EventEncoder {
     return eventBytes(seen.type, shapeTable([seen.item], { resourceVersion }, shaping));
   }
 
+  /** Whether the end of the initial events can be marked: a table has no place for it. */
+  get marksInitialEvents(): boolean {
+    return this.#options.shape.as !== "table";
+  }
+
   /** Says how far the watch has come, and where asked for that the initial events are complete. */
   bookmark(revision: number, { endsInitialEvents }: { endsInitialEvents: boolean }): Uint8Array {
     const { shape, resource } = this.#options;
@@ -134,7 +139,9 @@ function initialEventsEnd(kind: string, apiVersion: string): Record<string, stri
   const list = { kind: `${kind}List`, apiVersion, metadata: {}, items: [] };
   return {
     "k8s.io/initial-events-end": "true",
-    "k8s.io/initial-events-list-blueprint": Buffer.from(JSON.stringify(list)).toString("base64"),
+    "kubernetes.io/initial-events-list-blueprint": Buffer.from(JSON.stringify(list)).toString(
+      "base64",
+    ),
   };
 }
 

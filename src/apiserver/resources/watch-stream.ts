@@ -74,15 +74,15 @@ export class WatchStream {
   #sendInitialEvents(): number {
     const { options, resource, selection, encoder } = this.#plan;
     const { store } = this.#around;
-    const { resourceVersion = 0, sendInitialEvents } = options;
-    if (!(sendInitialEvents ?? resourceVersion === 0)) {
-      return resourceVersion === 0 ? store.revision() : resourceVersion;
-    }
+    const { resourceVersion = 0, sendInitialEvents = resourceVersion === 0 } = options;
+    if (!sendInitialEvents) return resourceVersion === 0 ? store.revision() : resourceVersion;
     const { entries, revision } = selectEntries(store, { resource, selection });
     for (const entry of entries) {
       this.#write(encoder.change({ type: "ADDED", item: itemOf(entry) }));
     }
-    if (sendInitialEvents && options.bookmarks) this.#bookmark({ endsInitialEvents: true });
+    if (options.bookmarks && encoder.marksInitialEvents) {
+      this.#bookmark({ endsInitialEvents: true });
+    }
     return revision;
   }
 

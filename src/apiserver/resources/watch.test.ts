@@ -121,7 +121,8 @@ test("a watch of one name sees no other, not even one that begins alike", async 
 
 test("bookmarks come now and then, and once more at the end of the time", async () => {
   const server = await openServer();
-  const query = { allowWatchBookmarks: "true", timeoutSeconds: "90" };
+  const resourceVersion = String(server.store.revision());
+  const query = { allowWatchBookmarks: "true", timeoutSeconds: "90", resourceVersion };
   const watch = await server.watch("gadgets", { query });
   const silent = await server.watch("gadgets", { query: { timeoutSeconds: "90" } });
   await server.ask("create", "configmaps", { body: { metadata: { name: "c" } } });
@@ -168,8 +169,17 @@ test("the initial events end with a marked bookmark where that is asked for", as
   assert.deepEqual(watch.story, ["ADDED a", "ADDED b", "BOOKMARK 4"]);
   const annotations = watch.events[2]?.object.metadata.annotations ?? {};
   assert.equal(annotations["k8s.io/initial-events-end"], "true");
-  const blueprint = annotations["k8s.io/initial-events-list-blueprint"] ?? "";
+  const blueprint = annotations["kubernetes.io/initial-events-list-blueprint"] ?? "";
   assert.equal(JSON.parse(Buffer.from(blueprint, "base64").toString()).kind, "GadgetList");
+  // Where bookmarks are allowed, a watch from nowhere gets it unasked, as from Kubernetes.
+  const plain = await server.watch("gadgets", { query: { allowWatchBookmarks: "true" } });
+  assert.deepEqual(plain.events, watch.events);
+  const headers = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" };
+  const table = await server.watch("gadgets", { headers, query: { allowWatchBookmarks: "true" } });
+  assert.deepEqual(
+    table.events.map(({ type }) => type),
+    ["ADDED", "ADDED"],
+  );
   await make(server, "c");
   assert.deepEqual(watch.story.at(-1), "ADDED c");
   const none = await server.watch("gadgets", {
@@ -232,7 +242,7 @@ test("a watch of metadata has nothing else", async () => {
   const object = watch.events[0]?.object;
   assert.deepEqual(Object.keys(object ?? {}), ["kind", "apiVersion", "metadata"]);
   assert.equal(object?.apiVersion, "meta.k8s.io/v1");
-  server.clock.advance(limits.bookmarkEveryMs);
+  assert.equal(watch.events[1]?.type, "BOOKMARK");
   assert.equal(watch.events[1]?.object.kind, "PartialObjectMetadata");
 });
 
@@ -264,7 +274,7 @@ test("a reader that leaves, and a server that closes, leave nothing behind", asy
   gone.leave();
   assert.equal(server.clock.timers, 0);
   await make(server, "a");
-  assert.deepEqual(gone.events, []);
+  assert.deepEqual(gone.story, ["BOOKMARK 2"]);
   assert.equal(gone.isEnded, false);
   const open = await server.watch("gadgets");
   server.handler.close();

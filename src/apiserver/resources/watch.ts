@@ -20,11 +20,6 @@ export class Watches {
     this.#environment = environment;
   }
 
-  /** How many are open, for tests and metrics. */
-  get size(): number {
-    return this.#open.size;
-  }
-
   /** Answers at once; the first event, or the refusal of a revision, comes with the stream. */
   watch(request: ResourceRequest): WireResponse {
     const refusal = this.#refusal();

@@ -5,7 +5,7 @@ import type { KubeObject } from "../../../kernel/object.ts";
 import type { Random } from "../../../kernel/random.ts";
 import { ApiError, type Status } from "../../../kernel/status.ts";
 import { isStream, type WireResponse, type WireSink } from "../../../kernel/wire.ts";
-import { VirtualClock } from "../../../kernel/virtual-clock.ts";
+import { VirtualClock } from "../../../kernel/testing/virtual-clock.ts";
 import { createMemoryDisk, openStore, type MemoryDisk, type Store } from "../../../store/index.ts";
 import { createSchemaRunners } from "../../admission/index.ts";
 import { createCatalogue } from "../../catalogue.ts";
@@ -122,6 +122,8 @@ export interface TestServer {
   /** The Status of what must be refused. */
   refusal(verb: Verb, plural: string, what?: Ask): Promise<Status>;
   watch(plural: string, what?: Ask, reader?: Reader): Promise<TestWatch>;
+  /** The same, or undefined where it is refused. */
+  tryWatch(plural: string, what?: Ask): Promise<TestWatch | undefined>;
 }
 
 /** Opens a server with the namespaces `default` and `other`. */
@@ -164,6 +166,14 @@ export async function openServer(
     },
     watch: async (plural, what = {}, reader = {}) => {
       return new TestWatch(await handle("watch", plural, what), reader);
+    },
+    tryWatch: async (plural, what) => {
+      try {
+        return await server.watch(plural, what);
+      } catch (error) {
+        if (error instanceof ApiError) return undefined;
+        throw error;
+      }
     },
   };
   for (const name of ["default", "other"]) {
