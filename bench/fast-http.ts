@@ -34,7 +34,8 @@ export async function openFast(target: Target): Promise<FastConnection> {
     ask: (method, path, body) => {
       const length = body === undefined ? 0 : Buffer.byteLength(body);
       const type = body === undefined ? "" : "Content-Type: application/json\r\n";
-      const head = `${method} ${path} HTTP/1.1\r\n${common}${type}Content-Length: ${length}\r\n\r\n`;
+      const start = `${method} ${path} HTTP/1.1\r\n`;
+      const head = `${start}${common}${type}Content-Length: ${length}\r\n\r\n`;
       const reply = readReply(socket);
       socket.write(head + (body ?? ""));
       return reply;

@@ -15,6 +15,8 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 const lines = (count: number): string => "  work();\n".repeat(count);
 const branches = "  if (n > 1) work();\n".repeat(10);
 
+const nested = "if (n > 1) {\n".repeat(4) + "}".repeat(4);
+
 const samples: Record<string, string> = {
   "typescript(no-floating-promises)": "export function a(): void {\n  later();\n}",
   "typescript(no-misused-promises)":
@@ -31,7 +33,7 @@ const samples: Record<string, string> = {
   "typescript(no-namespace)": "export namespace A {\n  export const b = 1;\n}",
   "eslint(max-lines-per-function)": `export function a(): void {\n${lines(60)}}`,
   "eslint(max-params)": "export function a(b: 1, c: 2, d: 3, e: 4): void {\n  work(b, c, d, e);\n}",
-  "eslint(max-depth)": `export function a(n: number): void {\n${"if (n > 1) {\n".repeat(4)}work();${"}".repeat(5)}`,
+  "eslint(max-depth)": `export function a(n: number): void {\n${nested}}`,
   "eslint(complexity)": `export function a(n: number): void {\n${branches}}`,
   "eslint(no-empty)": "export function a(): void {\n  try {\n    work();\n  } catch {}\n}",
   "eslint(no-shadow)": "export const a = 1;\nexport const b = (a: number): number => a;",

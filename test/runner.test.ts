@@ -82,6 +82,17 @@ for (const { reason, body, failed } of faults) {
   });
 }
 
+test("hooks outside of any group stay with their file", async () => {
+  const hooks = 'import { beforeEach } from "node:test";\n';
+  const bad = write(
+    "hooks",
+    `${hooks}beforeEach(() => { throw new Error("hook"); });\ntest("a", () => {});`,
+  );
+  const others = ["x", "y", "z"].map((name) => write(name, 'test("is well", () => {});'));
+  const result = await runShared([...others, bad], limitMs);
+  assert.deepEqual([result.passed, result.failures.length], [3, 1]);
+});
+
 test("a file that never ends is stopped and named", async () => {
   const bad = write(
     "endless",

@@ -1,4 +1,4 @@
-import { globSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -30,8 +30,23 @@ export async function runAlone(files: readonly string[], limitMs: number): Promi
  * culprit is named while all others still count.
  */
 export async function runShared(files: readonly string[], limitMs: number): Promise<SuiteResult> {
-  const shards = split(files, Math.min(availableParallelism(), shardsMax));
-  return total(await Promise.all(shards.map((shard) => runShard(shard, limitMs))));
+  const wide = Math.min(availableParallelism(), shardsMax);
+  const single = files.filter(hasRootHooks);
+  const shared = files.filter((file) => !single.includes(file));
+  const waiting = [...split(shared, wide), ...single.map((file) => [file])];
+  const results: SuiteResult[] = [];
+  const workers = Array.from({ length: wide }, async () => {
+    for (let shard = waiting.shift(); shard !== undefined; shard = waiting.shift()) {
+      results.push(await runShard(shard, limitMs));
+    }
+  });
+  await Promise.all(workers);
+  return total(results);
+}
+
+/** Hooks outside of any `describe` would run around the tests of every file in the process. */
+function hasRootHooks(file: string): boolean {
+  return /^(before|after)(Each)?\(/m.test(readFileSync(resolve(root, file), "utf8"));
 }
 
 async function runShard(files: readonly string[], limitMs: number): Promise<SuiteResult> {

@@ -8,7 +8,7 @@ import type { Store } from "../store/store.ts";
 
 /** The contract between the rooms of the server: who hands what to whom. */
 
-/** Who asks. Made by authentication, read by authorization, `auth whoami` and the audit of writes. */
+/** Who asks. Made by authentication, read by authorization and `auth whoami`. */
 export interface User {
   readonly name: string;
   readonly uid: string;
@@ -26,7 +26,7 @@ export type Verb =
   | "delete"
   | "deletecollection";
 
-/** A request for objects after routing: what is wanted of which resource. Nothing is checked yet. */
+/** A request for objects after routing: what is wanted of which resource, nothing checked yet. */
 export interface ResourceRequest {
   readonly verb: Verb;
   readonly resource: Resource;

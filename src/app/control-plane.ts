@@ -140,12 +140,18 @@ async function listenOrExplain(
   } catch (error) {
     const code = errorCode(error);
     if (code === "EADDRINUSE") {
-      throw new Error(`port ${port} on ${host} is in use: choose another by --port N`);
+      throw new Error(`port ${port} on ${host} is in use: choose another by --port N`, {
+        cause: error,
+      });
     }
     if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND") {
-      throw new Error(`${host} is no address of this machine: choose another by --listen ADDR`);
+      throw new Error(`${host} is no address of this machine: choose another by --listen ADDR`, {
+        cause: error,
+      });
     }
-    if (code === "EACCES") throw new Error(`port ${port} needs more rights: choose one above 1023`);
+    if (code === "EACCES") {
+      throw new Error(`port ${port} needs more rights: choose one above 1023`, { cause: error });
+    }
     throw error;
   }
 }

@@ -19,7 +19,7 @@ export interface Installation {
   close(): void;
 }
 
-/** Throws in one sentence where there is no installation; whether it runs shows at the first call. */
+/** Throws where there is no installation; whether it runs shows at the first call. */
 export function connectInstallation(data: string): Installation {
   const path = dataFolder(data).kubeconfig;
   const text = readIfPresent(path);

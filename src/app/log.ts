@@ -32,6 +32,6 @@ function formatValue(value: string | number | boolean): string {
 
 /** A line break in foreign text must not forge a second line of log. */
 function oneLine(text: string): string {
-  const flat = text.replace(/[\u0000-\u001f\u007f]+/g, " ");
+  const flat = text.replaceAll(/[\u0000-\u001f\u007f]+/g, " ");
   return flat.length <= fieldCharsMax ? flat : `${flat.slice(0, fieldCharsMax)}…`;
 }

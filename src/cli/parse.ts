@@ -4,7 +4,7 @@ import { usageError } from "./command.ts";
 
 type Values = Record<string, string | boolean | (string | boolean)[] | undefined>;
 
-/** Reads the arguments of one command. Whatever does not fit is refused with the command's usage. */
+/** Reads the arguments of one command. What does not fit is refused with the command's usage. */
 export function parseCall(command: Command, args: readonly string[], terminal: Terminal): Call {
   const { values, positionals } = parseStrictly(command, args);
   checkArguments(command, positionals);

@@ -142,7 +142,7 @@ const factors: Readonly<Record<string, readonly [bigint, bigint]>> = {
 describe("laws of quantities", () => {
   test("the order is that of the exact numbers", () => {
     const property = fc.property(exact, exact, (left, right) => {
-      const expected = left.nanos === right.nanos ? 0 : left.nanos < right.nanos ? -1 : 1;
+      const expected = Number(left.nanos > right.nanos) - Number(left.nanos < right.nanos);
       assert.equal(compareQuantities(quantity(left.text), quantity(right.text)), expected);
       assert.equal(compareQuantities(quantity(right.text), quantity(left.text)), 0 - expected);
     });
@@ -172,7 +172,7 @@ describe("laws of quantities", () => {
   });
 
   test("any text is either a quantity or refused, and nothing is thrown", () => {
-    fc.assert(fc.property(fc.string({ unit: fc.constantFrom(...".+-eE019kKmMuniGT ") }), parses));
+    fc.assert(fc.property(fc.stringMatching(/^[.+\-eE019kKmMuniGT ]*$/), parses));
   });
 });
 

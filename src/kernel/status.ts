@@ -1,4 +1,6 @@
-/** The body of every refused request: Kubernetes' `Status`. Clients read `reason`, people `message`. */
+/**
+ * The body of every refused request: Kubernetes' `Status`. Clients read `reason`, people `message`.
+ */
 export interface Status {
   kind: "Status";
   apiVersion: "v1";
@@ -25,12 +27,13 @@ export interface StatusCause {
   field?: string;
 }
 
-/** A refusal that is the caller's answer, not our fault. Everything else that is thrown is a 500. */
+/** A refusal: the caller's answer, not our fault. Everything else that is thrown is a 500. */
 export class ApiError extends Error {
   readonly code: number;
   readonly reason: string;
   readonly details: StatusDetails | undefined;
 
+  // oxlint-disable-next-line max-params -- as a Status reads: every call has the first three
   constructor(code: number, reason: string, message: string, details?: StatusDetails) {
     super(message);
     this.name = "ApiError";
@@ -144,7 +147,7 @@ export function unsupportedMediaType(message: string): ApiError {
 
 /** One thing wrong with an object, at a field. */
 export interface FieldError {
-  /** As in Kubernetes: "Invalid value", "Required value", "Unsupported value", "Duplicate value", … */
+  /** As in Kubernetes: "Invalid value", "Required value", "Unsupported value" and so on. */
   type: FieldErrorType;
   /** "spec.disks[0].size". */
   field: string;

@@ -83,8 +83,8 @@ async function followConfigMaps(config: KubeConfig): Promise<void> {
   await core.createNamespacedConfigMap({ namespace: "default", body: configMap("b") });
   await until(() => events.includes("add b"));
   const stored = await core.readNamespacedConfigMap({ namespace: "default", name: "b" });
-  const body = { ...stored, data: { changed: "yes" } };
-  await core.replaceNamespacedConfigMap({ namespace: "default", name: "b", body });
+  stored.data = { changed: "yes" };
+  await core.replaceNamespacedConfigMap({ namespace: "default", name: "b", body: stored });
   await until(() => events.includes("update b"));
   await core.deleteNamespacedConfigMap({ namespace: "default", name: "b" });
   await until(() => events.includes("delete b"));

@@ -74,20 +74,25 @@ function compileObject(schema: JsonSchema, compile: Compile): ContainerCheck["ob
     checkSize?.(object, issues);
     if (checkOthers !== undefined) matches += checkOthers(object, previous, issues);
     for (const { key, check } of properties) {
+      if (!hasField(object, key)) continue;
       const field = object[key];
-      if (field === undefined || !Object.hasOwn(object, key)) continue;
       const before = issues.length;
       const past = previous === undefined ? undefined : previousAtKey(previous, key);
       matches += check(field, past, issues);
       if (issues.length > before) settle({ issues, before, value: field, past }, key);
     }
     for (const key of required) {
-      if (Object.hasOwn(object, key)) continue;
+      if (hasField(object, key)) continue;
       const says = "in body is required";
       issues.push({ field: key, type: "FieldValueRequired", says, detail: "" });
     }
     return matches;
   };
+}
+
+/** An object that never was JSON may hold a field that is undefined; written out it is gone. */
+function hasField(object: Readonly<Record<string, unknown>>, key: string): boolean {
+  return object[key] !== undefined && Object.hasOwn(object, key);
 }
 
 function compileOthers(schema: JsonSchema, compile: Compile): ContainerCheck["object"] | undefined {

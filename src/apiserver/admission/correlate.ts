@@ -8,42 +8,44 @@ import type { Structural } from "./structural.ts";
 export interface Previous {
   readonly structural: Structural;
   readonly value: unknown;
+  /** The items of a list-map by their keys, made when the first is asked for. */
+  byKeys?: ReadonlyMap<string, unknown>;
 }
 
-export function previousAtKey(previous: Previous | undefined, key: string): Previous | undefined {
-  if (previous === undefined || !isJsonObject(previous.value)) return undefined;
+export function previousAtKey(previous: Previous, key: string): Previous | undefined {
+  if (!isJsonObject(previous.value)) return undefined;
   const structural = previous.structural.properties.get(key) ?? previous.structural.additional;
   if (structural === undefined || !Object.hasOwn(previous.value, key)) return undefined;
   return { structural, value: previous.value[key] };
 }
 
-export function previousOfItem(
-  previous: Previous | undefined,
-  item: unknown,
-): Previous | undefined {
-  const structural = previous?.structural.items;
-  if (previous === undefined || structural === undefined) return undefined;
-  const value = findByKeys(previous.structural, previous.value, item);
+/** The item of a list-map with the same keys as `item`, which must have them all. */
+export function previousOfItem(previous: Previous, item: unknown): Previous | undefined {
+  const structural = previous.structural.items;
+  if (structural === undefined) return undefined;
+  const key = keyOfItem(previous.structural, item);
+  if (key === undefined) return undefined;
+  previous.byKeys ??= indexByKeys(previous.structural, previous.value);
+  const value = previous.byKeys.get(key);
   return value === undefined ? undefined : { structural, value };
 }
 
-/** The item of a list-map with the same keys as `item`, which must have them all. */
-export function findByKeys(structural: Structural, list: unknown, item: unknown): unknown {
-  if (structural.schema["x-kubernetes-list-type"] !== "map") return undefined;
-  const keys = structural.schema["x-kubernetes-list-map-keys"] ?? [];
-  if (!Array.isArray(list) || !isJsonObject(item)) return undefined;
-  return list.find((candidate) => isJsonObject(candidate) && hasSameKeys(candidate, item, keys));
+function indexByKeys(structural: Structural, list: unknown): Map<string, unknown> {
+  const byKeys = new Map<string, unknown>();
+  for (const item of Array.isArray(list) ? list.values() : []) {
+    const key = keyOfItem(structural, item);
+    // Of items with the same keys the first counts, as in Kubernetes.
+    if (key !== undefined && !byKeys.has(key)) byKeys.set(key, item);
+  }
+  return byKeys;
 }
 
-function hasSameKeys(
-  left: Record<string, unknown>,
-  right: Record<string, unknown>,
-  keys: readonly string[],
-): boolean {
-  return keys.every((key) => {
-    const value = left[key];
-    return value !== undefined && typeof value !== "object" && value === right[key];
-  });
+/** The keys of an item as one text. Undefined unless it has them all, and all are scalars. */
+function keyOfItem({ schema }: Structural, item: unknown): string | undefined {
+  if (schema["x-kubernetes-list-type"] !== "map" || !isJsonObject(item)) return undefined;
+  const values = (schema["x-kubernetes-list-map-keys"] ?? []).map((key) => item[key]);
+  const isComplete = values.every((value) => value !== undefined && typeof value !== "object");
+  return isComplete ? JSON.stringify(values) : undefined;
 }
 
 /** Whether nothing changed. The order of a list-map does not matter, that of other lists does. */

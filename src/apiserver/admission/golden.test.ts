@@ -8,9 +8,9 @@ import recordedSchemas from "./golden/schemas.json" with { type: "json" };
 import { objectOf, runnerOf } from "./testing/objects.ts";
 
 /**
- * Recorded from the validation of kube-apiserver 1.32.4: a schema for `spec`, a value, on update the
- * old one, and every error with its type and text. Among several errors the order is ours, because
- * Kubernetes walks Go maps and has none.
+ * Recorded from the validation of kube-apiserver 1.32.4: a schema for `spec`, a value, on update
+ * the old one, and every error with its type and text. Among several errors the order is ours,
+ * because Kubernetes walks Go maps and has none.
  */
 interface Recorded {
   readonly name: string;

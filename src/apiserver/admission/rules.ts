@@ -2,13 +2,7 @@ import type { JsonSchema } from "../../api/schema/json-schema.ts";
 import { isJsonObject } from "../../kernel/json.ts";
 import type { FieldError } from "../../kernel/status.ts";
 import { declareSchema, none, Optional, type Declared, type Value } from "../cel/index.ts";
-import {
-  findByKeys,
-  isUnchanged,
-  previousAtKey,
-  previousOfItem,
-  type Previous,
-} from "./correlate.ts";
+import { isUnchanged, previousAtKey, previousOfItem, type Previous } from "./correlate.ts";
 import { prefixFields } from "./field-path.ts";
 import { compileRule, objectCostMax, outOfBudget, type Budget, type CompiledRule } from "./rule.ts";
 import type { Structural } from "./structural.ts";
@@ -99,28 +93,35 @@ export function runRules(
   const errors: FieldError[] = [];
   const past =
     previous === undefined ? undefined : { structural: root.structural, value: previous };
-  const ratchet = { value: object, past, parent: undefined };
-  visit(
-    root,
-    { value: object, old: previous, ratchet },
-    { errors, budget: { left: objectCostMax } },
-  );
+  visit(root, placeOf(object, past, undefined), { errors, budget: { left: objectCostMax } });
   return errors;
 }
 
-/** A value on the way down: what stood there before, and what is needed to see if it changed. */
+/** A value on the way down. */
 interface Place {
   readonly value: unknown;
-  /** Undefined where there was nothing, or null: rules about change do not run then. */
-  readonly old: unknown;
-  readonly ratchet: Ratchet;
+  /** What stood here before; undefined where nothing did, or where places have no identity. */
+  readonly past: Previous | undefined;
+  /** If this did not change, failures here are old ones: the place itself, or the next above. */
+  readonly judge: Judge | undefined;
+  /** The judge of the place above. */
+  readonly outerJudge: Judge | undefined;
+  /** Within an allOf nothing below finds a judge of its own. */
+  readonly keepsJudge: boolean;
 }
 
-interface Ratchet {
+interface Judge {
   readonly value: unknown;
-  readonly past: Previous | undefined;
-  /** The nearest place above that has a past: if it did not change, nothing in it did. */
-  readonly parent: Ratchet | undefined;
+  readonly past: Previous;
+  /** Asked at every failing rule below, and answered once. */
+  verdict?: boolean;
+}
+
+function placeOf(value: unknown, past: Previous | undefined, above: Place | undefined): Place {
+  const outerJudge = above?.judge;
+  const isOwn = past !== undefined && above?.keepsJudge !== true;
+  const judge = isOwn ? { value, past } : outerJudge;
+  return { value, past, judge, outerJudge, keepsJudge: above?.keepsJudge === true };
 }
 
 interface Run {
@@ -134,58 +135,59 @@ function visit(node: RuleNode, place: Place, run: Run): void {
   if (node.rules.length > 0) checkRules(node, place, run);
   for (const part of node.allOf) {
     if (run.budget.left < 0) return;
-    // As for schemas, the rules of an allOf are not ratcheted by their own place.
-    visit(part, { ...place, ratchet: { ...place.ratchet, past: undefined } }, run);
+    // As for schemas, what an allOf finds is not pardoned by its own place.
+    const judge = place.past === undefined ? place.judge : place.outerJudge;
+    visit(part, { ...place, judge, keepsJudge: true }, run);
   }
   if (Array.isArray(value)) visitItems(node, value, { place, run });
   else if (isJsonObject(value)) visitFields(node, value, { place, run });
 }
 
-function checkRules(node: RuleNode, { value, old, ratchet }: Place, run: Run): void {
+function checkRules(node: RuleNode, { value, past, judge }: Place, run: Run): void {
   if (run.budget.left <= 0) {
     run.errors.push(atRoot(outOfBudget(node.structural.schema.type ?? "", run.budget)));
     return;
   }
   const self = lazily(node, value);
-  const oldSelf = old === undefined ? undefined : lazily(node, old);
+  const oldSelf = lazily(node, past?.value);
   for (const compiled of node.rules) {
     if (run.budget.left < 0) return;
     if (compiled.isTransition && oldSelf === undefined) continue;
     const error = compiled.check(() => valuesFor(compiled, self, oldSelf), run.budget);
-    if (error !== undefined && !isPardoned(compiled, ratchet)) run.errors.push(atRoot(error));
+    if (error !== undefined && !isPardoned(compiled, judge)) run.errors.push(atRoot(error));
   }
 }
 
 /** What did not change is pardoned, except by rules that are about change. */
-function isPardoned({ usesOldSelf }: CompiledRule, ratchet: Ratchet): boolean {
-  return !usesOldSelf && isRatcheted(ratchet);
+function isPardoned({ usesOldSelf }: CompiledRule, judge: Judge | undefined): boolean {
+  if (usesOldSelf || judge === undefined) return false;
+  judge.verdict ??= isUnchanged(judge.value, judge.past);
+  return judge.verdict;
 }
 
 type LazyValue = () => Value;
 
 function valuesFor(
   { usesOldSelf, rule }: CompiledRule,
-  self: LazyValue,
+  self: LazyValue | undefined,
   oldSelf: LazyValue | undefined,
 ): Value[] {
-  if (!usesOldSelf) return [self()];
-  if (!rule.optionalOldSelf) return [self(), oldSelf?.() ?? null];
-  return [self(), oldSelf === undefined ? none : new Optional(oldSelf())];
+  const now = self?.() ?? null;
+  if (!usesOldSelf) return [now];
+  if (!rule.optionalOldSelf) return [now, oldSelf?.() ?? null];
+  return [now, oldSelf === undefined ? none : new Optional(oldSelf())];
 }
 
-function lazily({ declared }: RuleNode, raw: unknown): LazyValue {
+/** Adapts a value when the first rule asks for it. Undefined for nothing, and for null. */
+function lazily({ declared }: RuleNode, raw: unknown): LazyValue | undefined {
+  if (raw === undefined || raw === null || declared === undefined) return undefined;
   let value: Value | undefined;
-  return () => (value ??= declared === undefined ? null : declared.adapt(raw));
+  return () => (value ??= declared.adapt(raw));
 }
 
 /** Kubernetes prints "<nil>" for a path without steps; steps above replace it. */
 function atRoot(error: FieldError): FieldError {
   return error.field === "" ? { ...error, field: "<nil>" } : error;
-}
-
-function isRatcheted({ value, past, parent }: Ratchet): boolean {
-  if (past !== undefined) return isUnchanged(value, past);
-  return parent?.past !== undefined && isUnchanged(parent.value, parent.past);
 }
 
 interface Walk {
@@ -198,10 +200,9 @@ function visitItems(node: RuleNode, list: readonly unknown[], { place, run }: Wa
   for (let index = 0; index < list.length; index++) {
     if (run.budget.left < 0) return;
     const value = list[index];
-    const old = place.old === undefined ? undefined : findByKeys(node.structural, place.old, value);
-    const ratchet = below(place.ratchet, value, (past) => previousOfItem(past, value));
+    const past = place.past === undefined ? undefined : previousOfItem(place.past, value);
     const before = run.errors.length;
-    visit(node.items, { value, old, ratchet }, run);
+    visit(node.items, placeOf(value, past, place), run);
     if (run.errors.length > before) prefixFields(run.errors, before, `[${index}]`);
   }
 }
@@ -211,13 +212,12 @@ function visitFields(
   object: Readonly<Record<string, unknown>>,
   { place, run }: Walk,
 ): void {
-  const old = isJsonObject(place.old) ? place.old : undefined;
   const visitField = (key: string, child: RuleNode, step: string): void => {
     if (run.budget.left < 0 || !Object.hasOwn(object, key)) return;
     const value = object[key];
-    const ratchet = below(place.ratchet, value, (past) => previousAtKey(past, key));
+    const past = place.past === undefined ? undefined : previousAtKey(place.past, key);
     const before = run.errors.length;
-    visit(child, { value, old: old?.[key] ?? undefined, ratchet }, run);
+    visit(child, placeOf(value, past, place), run);
     if (run.errors.length > before) prefixFields(run.errors, before, step);
   };
   const { additional } = node;
@@ -225,15 +225,6 @@ function visitFields(
     for (const key of Object.keys(object)) visitField(key, additional, `[${key}]`);
   }
   for (const [key, child] of node.properties) visitField(key, child, key);
-}
-
-function below(
-  ratchet: Ratchet,
-  value: unknown,
-  follow: (past: Previous) => Previous | undefined,
-): Ratchet {
-  if (ratchet.past === undefined) return { value, past: undefined, parent: ratchet.parent };
-  return { value, past: follow(ratchet.past), parent: ratchet };
 }
 
 /** Every rule that cannot run, with its place in the schema. */

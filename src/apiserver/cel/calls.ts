@@ -45,7 +45,7 @@ function compileKnown(call: Call, { handler, cost }: Overload, type: CelType): P
   try {
     const value = handler(...args);
     if (conversions.has(call.name)) return constantPart(type, value);
-    const price = cost === undefined ? 1 : cost(args, value);
+    const price = cost === undefined ? 1 : cost(args);
     const run: Run = (frame) => {
       charge(frame, price);
       return value;
@@ -77,9 +77,8 @@ function runOverload({ handler, cost }: Overload, runs: readonly Run[]): Run {
   if (cost !== undefined || runs.length > 3 || first === undefined) {
     return (frame) => {
       const args = runs.map((run) => run(frame));
-      const result = handler(...args);
-      charge(frame, cost === undefined ? 1 : cost(args, result));
-      return result;
+      charge(frame, cost === undefined ? 1 : cost(args));
+      return handler(...args);
     };
   }
   if (second === undefined) {
@@ -104,9 +103,8 @@ function runDynamic(overloads: readonly Overload[], runs: readonly Run[]): Run {
   return (frame) => {
     const args = runs.map((run) => run(frame));
     const { handler, cost } = dispatch(overloads, args);
-    const result = handler(...args);
-    charge(frame, cost === undefined ? 1 : cost(args, result));
-    return result;
+    charge(frame, cost === undefined ? 1 : cost(args));
+    return handler(...args);
   };
 }
 

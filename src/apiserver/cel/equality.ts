@@ -1,6 +1,6 @@
 import { jsonEqual } from "../../kernel/json.ts";
-import { compareQuantities } from "../../kernel/quantity.ts";
 import { noSuchOverload } from "./errors.ts";
+import { identityOf, keysIdentity } from "./identity.ts";
 import { ObjectMap } from "./maps.ts";
 import {
   CelList,
@@ -50,37 +50,31 @@ function optionalsEqual(left: Optional, right: Optional): boolean {
   return equals(left.value, right.value);
 }
 
-function opaquesEqual({ content: left }: Opaque, { content: right }: Opaque): boolean {
-  if (left.type === "kubernetes.Quantity") {
-    return right.type === left.type && compareQuantities(left.quantity, right.quantity) === 0;
-  }
-  return left.type === right.type && new Opaque(left).identity() === new Opaque(right).identity();
+function opaquesEqual(left: Opaque, right: Opaque): boolean {
+  return left.content.type === right.content.type && left.identity() === right.identity();
 }
 
 function listsEqual(left: CelList, right: CelList): boolean {
   if (left.size !== right.size) return false;
   const { kind } = left;
-  if (kind === "set") {
-    return left.values().every((item) => right.values().some((other) => equals(item, other)));
-  }
-  if (typeof kind === "object") {
-    return right.values().every((item) => {
-      const match = left.values().find((other) => sameKeys(kind.keys, item, other));
-      return match !== undefined && equals(match, item);
-    });
-  }
+  if (kind === "set") return setsEqual(left, right);
+  if (typeof kind === "object") return listMapsEqual(kind.keys, left, right);
   for (let index = 0; index < left.size; index++) {
     if (!equals(left.at(index), right.at(index))) return false;
   }
   return true;
 }
 
-/** Whether two items of a list-map have the same keys. */
-export function sameKeys(keys: readonly string[], left: Value, right: Value): boolean {
-  if (!isMap(left) || !isMap(right)) return false;
-  return keys.every((key) => {
-    const [one, other] = [left.find(key), right.find(key)];
-    return one === undefined || other === undefined ? one === other : equals(one, other);
+function setsEqual(left: CelList, right: CelList): boolean {
+  const members = new Set(left.values().map(identityOf));
+  return right.values().every((item) => members.has(identityOf(item)));
+}
+
+function listMapsEqual(keys: readonly string[], left: CelList, right: CelList): boolean {
+  const byKeys = new Map(left.values().map((item) => [keysIdentity(keys, item), item]));
+  return right.values().every((item) => {
+    const match = byKeys.get(keysIdentity(keys, item));
+    return match !== undefined && equals(match, item);
   });
 }
 

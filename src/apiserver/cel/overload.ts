@@ -7,8 +7,11 @@ import { typeNameOf } from "./values.ts";
 /** What runs a function. The arguments have the types of the signature, the receiver first. */
 export type Handler = (...args: Value[]) => Value;
 
-/** What a call costs, in Kubernetes' units. Without one it costs 1. */
-export type Cost = (args: readonly Value[], result: Value) => number;
+/**
+ * What a call costs, in Kubernetes' units; without one it costs 1. It is charged before the call
+ * runs, so that what is too much is never done.
+ */
+export type Cost = (args: readonly Value[]) => number;
 
 /** One line of a library: `string.contains(string): bool`, how it runs and what it costs. */
 export type Definition = readonly [signature: string, handler: Handler, cost?: Cost];

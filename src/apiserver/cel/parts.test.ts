@@ -161,7 +161,7 @@ describe("URLs", () => {
   });
 
   test("any text is read or refused, and nothing is thrown", () => {
-    fc.assert(fc.property(fc.webUrl(), (text) => void assert.ok(parseUrl(text) !== undefined)));
+    fc.assert(fc.property(fc.webUrl(), (text) => assert.ok(parseUrl(text) !== undefined)));
     fc.assert(fc.property(fc.string(), (text) => void parseUrl(text)));
   });
 });

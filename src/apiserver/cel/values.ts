@@ -1,4 +1,4 @@
-import type { Quantity } from "../../kernel/quantity.ts";
+import { formatQuantity, type Quantity } from "../../kernel/quantity.ts";
 import { formatIp, formatPrefix, type IpAddress, type IpPrefix } from "./ip.ts";
 import type { NamedFormat } from "./named-formats.ts";
 import type { ParsedUrl } from "./url.ts";
@@ -77,7 +77,7 @@ export class Opaque {
     this.content = content;
   }
 
-  /** Equal texts mean equal values, for the types that have one. */
+  /** Equal texts mean equal values. */
   identity(): string {
     const { content } = this;
     switch (content.type) {
@@ -90,7 +90,7 @@ export class Opaque {
       case "kubernetes.NamedFormat":
         return content.format.name;
       case "kubernetes.Quantity":
-        return "";
+        return formatQuantity({ ...content.quantity, format: "DecimalExponent" });
     }
   }
 }

@@ -105,7 +105,7 @@ test("when there are too many connections, the idle ones make room", async () =>
   https.listen(0, "127.0.0.1");
   await once(https, "listening");
   const { port } = https.address() as AddressInfo;
-  const idle = await dial(port);
+  const [idle] = await Promise.all([dial(port), once(https, "secureConnection")]);
   idle.resume();
   const idleClosed = once(idle, "close");
   await assert.rejects(dial(port));

@@ -17,44 +17,6 @@ export interface Connections {
   close(graceMs: number): Promise<void>;
 }
 
-/** What node's own bookkeeping does not say: whether the last byte of an answer has left. */
-class OpenConnections {
-  readonly #answers = new Map<Socket, number>();
-  #active = 0;
-
-  get active(): number {
-    return this.#active;
-  }
-
-  answersOn(socket: Socket): number {
-    return this.#answers.get(socket) ?? 0;
-  }
-
-  add(socket: Socket): void {
-    this.#answers.set(socket, 0);
-    socket.once("close", () => this.#answers.delete(socket));
-  }
-
-  begin(socket: Socket): void {
-    this.#active += 1;
-    this.#answers.set(socket, this.answersOn(socket) + 1);
-  }
-
-  end(socket: Socket): void {
-    this.#active -= 1;
-    // One that is closed is gone from the map, and must not come back into it.
-    if (this.#answers.has(socket)) this.#answers.set(socket, this.answersOn(socket) - 1);
-  }
-
-  /**
-   * node's `closeIdleConnections` also takes connections on which an answer has ended but is still
-   * being sent, and cuts it short (24.21, lib/_http_server.js). This one does not.
-   */
-  closeIdle(): void {
-    for (const [socket, answers] of this.#answers) if (answers === 0) socket.destroySoon();
-  }
-}
-
 export function createConnections(
   https: Server,
   options: { server: { close(): void }; clock: Clock; log: Log },
@@ -73,7 +35,7 @@ export function createConnections(
       return closing !== undefined;
     },
     activeCount: () => open.active,
-    isAnswering: (socket) => isSocket(socket) && open.answersOn(socket) > 0,
+    isAnswering: (socket) => open.isAnswering(socket),
     track: (response) => {
       // A write that the connection did not take is the end of the connection, and nothing else.
       response.on("error", () => response.destroy());
@@ -81,7 +43,7 @@ export function createConnections(
       open.begin(socket);
       response.on("close", () => {
         open.end(socket);
-        if (closing !== undefined && open.answersOn(socket) === 0) socket.destroySoon();
+        if (closing !== undefined && !open.isAnswering(socket)) socket.destroySoon();
       });
     },
     close: (graceMs) => {
@@ -89,6 +51,46 @@ export function createConnections(
       return closing;
     },
   };
+}
+
+/** What node's own bookkeeping does not say: whether the last byte of an answer has left. */
+class OpenConnections {
+  /** Answers under way by connection. */
+  readonly #answers = new Map<unknown, { readonly socket: Socket; count: number }>();
+  #active = 0;
+
+  get active(): number {
+    return this.#active;
+  }
+
+  isAnswering(socket: unknown): boolean {
+    return (this.#answers.get(socket)?.count ?? 0) > 0;
+  }
+
+  add(socket: Socket): void {
+    this.#answers.set(socket, { socket, count: 0 });
+    socket.once("close", () => this.#answers.delete(socket));
+  }
+
+  begin(socket: Socket): void {
+    this.#active += 1;
+    const entry = this.#answers.get(socket);
+    if (entry !== undefined) entry.count += 1;
+  }
+
+  end(socket: Socket): void {
+    this.#active -= 1;
+    const entry = this.#answers.get(socket);
+    if (entry !== undefined) entry.count -= 1;
+  }
+
+  /**
+   * node's `closeIdleConnections` also takes connections on which an answer has ended but is still
+   * being sent, and cuts it short (24.21, lib/_http_server.js). This one does not.
+   */
+  closeIdle(): void {
+    for (const { socket, count } of this.#answers.values()) if (count === 0) socket.destroySoon();
+  }
 }
 
 interface DrainOptions {
@@ -119,10 +121,7 @@ async function drain(https: Server, options: DrainOptions): Promise<void> {
 function makeRoom(https: Server, open: OpenConnections, options: { clock: Clock; log: Log }): void {
   const mayLog = createLogThrottle(options.clock);
   https.on("drop", () => {
+    open.closeIdle();
     if (mayLog("drop")) options.log("warn", "there are too many connections, new ones are refused");
   });
-}
-
-function isSocket(value: unknown): value is Socket {
-  return value instanceof Object && "destroySoon" in value;
 }

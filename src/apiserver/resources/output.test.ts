@@ -203,7 +203,7 @@ test("an object that is not there is not found", async () => {
 
 test("warnings cannot break out of their header", async () => {
   const server = await openServer();
-  const body = gadget("a", { spec: { 'x"\r\nset-cookie: y': 1 } });
+  const body = gadget("a", { spec: { 'x"\r\nset-cookie: ÿ\u{1f4a9}': 1 } });
   const { headers } = await server.ask("create", "gadgets", { body });
   assert.match(headers["warning"] ?? "", /^[\x20-\x7e]+$/);
 });

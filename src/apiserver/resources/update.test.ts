@@ -81,6 +81,16 @@ test("a custom resource is not updated without a resourceVersion, a built-in kin
   assert.deepEqual(body.data, { a: "2" });
 });
 
+test("what the schema cannot say, a built-in kind says itself", async () => {
+  const server = await openServer();
+  const map = { metadata: { name: "m" }, data: { a: "1" }, immutable: true };
+  await server.ask("create", "configmaps", { body: map });
+  const body = { ...map, data: { a: "2" } };
+  const refused = await server.refusal("update", "configmaps", { name: "m", body });
+  assert.equal(refused.code, 422);
+  assert.match(refused.message ?? "", /field is immutable when `immutable` is set/);
+});
+
 test("an update never creates, and knows another object of the same name by its uid", async () => {
   const server = await openServer();
   const missing = await server.refusal("update", "gadgets", { name: "a", body: gadget("a") });

@@ -56,7 +56,9 @@ export async function startBerth(options: {
   child.stderr.on("data", onOutput);
   const exited = exitOf(child);
   const late = setTimeout(() => ready.reject(new Error(`not ready: ${printed}`)), readyWithinMs);
-  const died = exited.then((code) => Promise.reject(new Error(`exited (${code}): ${printed}`)));
+  const died = exited.then((code) => {
+    throw new Error(`exited (${code}): ${printed}`);
+  });
   try {
     await Promise.race([ready.promise, died]);
   } finally {

@@ -23,7 +23,7 @@ export interface Ran {
 export function findKubectls(): readonly Kubectl[] {
   const folders = new Set<string>();
   for (const folder of (process.env["PATH"] ?? "").split(delimiter)) folders.add(folder);
-  for (const folder of [...folders]) {
+  for (const folder of Array.from(folders)) {
     const found = tryRealPath(join(folder, "kubectl"));
     if (found !== undefined) folders.add(dirname(found));
   }

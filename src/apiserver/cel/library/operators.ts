@@ -1,6 +1,6 @@
 import { compare } from "../equality.ts";
-import { sameKeys, equals } from "../equality.ts";
 import { CelError } from "../errors.ts";
+import { identityOf, keysIdentity } from "../identity.ts";
 import type { Definition, Handler } from "../overload.ts";
 import { checkDuration, checkTimestamp } from "../time.ts";
 import { CelList, Duration, Timestamp, type Value } from "../values.ts";
@@ -115,13 +115,16 @@ function concatBytes(left: Uint8Array, right: Uint8Array): Uint8Array {
 function addLists(left: CelList, right: CelList): CelList {
   const { kind } = left;
   const items: Value[] = left.values();
+  if (kind === "atomic") return CelList.of([...items, ...right.values()]);
+  const identify = (item: Value): string | undefined => {
+    return kind === "set" ? identityOf(item) : keysIdentity(kind.keys, item);
+  };
+  const places = new Map(items.map((item, index) => [identify(item), index]));
   for (const item of right.values()) {
-    const at = items.findIndex((other) => {
-      if (kind === "set") return equals(item, other);
-      return typeof kind === "object" && sameKeys(kind.keys, item, other);
-    });
-    if (at < 0) items.push(item);
-    else if (kind !== "set") items[at] = item;
+    const identity = identify(item);
+    const place = places.get(identity);
+    if (place !== undefined) items[place] = item;
+    else places.set(identity, items.push(item) - 1);
   }
   return CelList.withKind(items, kind);
 }

@@ -1,4 +1,4 @@
-import { CelError } from "../errors.ts";
+import { CelCostError, CelError } from "../errors.ts";
 import type { Definition } from "../overload.ts";
 import { CelList, typeNameOf, type Value } from "../values.ts";
 import * as arg from "./arguments.ts";
@@ -42,8 +42,13 @@ function walk(args: readonly Value[]): number {
   return arg.traversal()(args);
 }
 
-function joinCost(_args: readonly Value[], result: Value): number {
-  return Math.ceil(arg.sizeOf(result) * 2 * 0.1);
+/** Twice the length of what comes out. */
+function joinCost([subject, by]: readonly Value[]): number {
+  const list = arg.list(subject);
+  const between = typeof by === "string" ? by.length * Math.max(0, list.size - 1) : 0;
+  let length = between;
+  for (let i = 0; i < list.size; i++) length += arg.sizeOf(list.at(i));
+  return Math.ceil(length * 2 * 0.1);
 }
 
 function charAt(value: string, at: number): string {
@@ -102,8 +107,13 @@ function replaceSome(...[value, part, by, limit]: Value[]): string {
   return replace([arg.text(value), arg.text(part), arg.text(by)], arg.index(limit));
 }
 
+/** No text that an expression makes is longer: Kubernetes charges for what it reads, not makes. */
+const textMax = 10_000_000;
+
 function replace([text, part, by]: [string, string, string], limit: number): string {
   const count = limit < 0 ? Infinity : limit;
+  const matches = part === "" ? text.length + 1 : text.length / part.length;
+  if (Math.min(matches, count) * by.length > textMax) throw new CelCostError();
   // An empty part matches before every character and at the end.
   return part === "" ? insertBefore(text, by, count) : splitText(text, part, count + 1).join(by);
 }
