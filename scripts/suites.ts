@@ -78,6 +78,31 @@ export const suites: readonly Suite[] = [
     minutes: 1,
   },
   {
+    name: "commands",
+    proves: "backup, restore, user, crds and help work against a real process",
+    work: alone("test/real/commands.test.ts"),
+    minutes: 2,
+  },
+  {
+    name: "kinds",
+    proves: "every rule of every kind refuses what it should, and the examples are admitted",
+    work: alone("test/kinds.test.ts"),
+    minutes: 0.5,
+  },
+  {
+    name: "client",
+    proves: "our own client and informer work over TLS, also over kill -9",
+    work: alone("test/real/client.test.ts"),
+    minutes: 1,
+  },
+  {
+    name: "discovery",
+    proves: "every kubectl on this machine understands discovery and OpenAPI",
+    work: alone("test/real/discovery.test.ts"),
+    minutes: 2,
+    needs: [kubectl],
+  },
+  {
     name: "kubectl",
     proves: "every kubectl on this machine works against the embedded API",
     work: alone("test/real/kubectl.test.ts"),

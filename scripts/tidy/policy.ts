@@ -46,6 +46,7 @@ export const programEntries = ["src/cli/main.ts"];
 /** Rooms of the program that it need not reach yet: tests alone may use them. */
 export const waitingRooms: readonly { pattern: RegExp; reason: string }[] = [
   { pattern: /^src\/sim\//, reason: "the simulator serves tests first" },
+  { pattern: /^src\/runtime\//, reason: "the controllers that it runs come after it" },
 ];
 
 /** Files that only tests use, and may: the program must not be able to reach them. */
