@@ -60,14 +60,10 @@ for (const resource of builtinResources) {
 }
 
 describe("a Namespace", () => {
-  const { prepare, validate, cells } = namespaceResource.native ?? {};
-  assert(prepare && validate && cells);
+  const { prepare, cells } = namespaceResource.native ?? {};
+  assert(prepare && cells);
   const namespace = (metadata: object, fields: object = {}): KubeObject => {
     return { apiVersion: "v1", kind: "Namespace", metadata, ...fields };
-  };
-  const problems = (name: string): string[] => {
-    const errors = validate(namespace({ name }), undefined);
-    return errors.map((error) => `${error.field}: ${fieldErrorMessage(error)}`);
   };
 
   test("is active from the start, and labelled with its name", () => {
@@ -91,22 +87,6 @@ describe("a Namespace", () => {
     const prepared = prepare(namespace(metadata, { status }), undefined);
     assert.deepEqual(prepared.status, { ...status, phase: "Terminating" });
     assert.deepEqual(cells(prepared, 0), ["Terminating", "<unknown>"]);
-  });
-
-  test("has a name without dots, of at most 63 characters", () => {
-    assert.deepEqual(problems("a-1"), []);
-    assert.deepEqual(problems("a.b"), [
-      'metadata.name: Invalid value: "a.b": must not contain dots',
-    ]);
-    const long = "a".repeat(64);
-    assert.deepEqual(problems(long), [
-      `metadata.name: Invalid value: "${long}": must be no more than 63 characters`,
-    ]);
-  });
-
-  test("leaves what is wrong with any name to the rules of all names", () => {
-    assert.deepEqual(problems("A"), []);
-    assert.deepEqual(problems(""), []);
   });
 });
 

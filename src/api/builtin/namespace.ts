@@ -1,9 +1,8 @@
 import type { Json } from "../../kernel/json.ts";
-import { dnsLabelErrors, dnsSubdomainErrors } from "../../kernel/name-rules.ts";
 import type { KubeObject } from "../../kernel/object.ts";
-import type { FieldError } from "../../kernel/status.ts";
+
 import type { Resource } from "../resource.ts";
-import { age, ageColumn, invalidField, metadataMergeKeys } from "./native.ts";
+import { age, ageColumn, metadataMergeKeys } from "./native.ts";
 import { structAt, textAt, withoutNulls } from "./native.ts";
 import { keyedList, struct, text, textList, time } from "./schema-parts.ts";
 
@@ -57,7 +56,6 @@ export const namespaceResource: Resource = {
       return [textAt(structAt(object, "status"), "phase"), age(object, nowMs)];
     },
     prepare: prepareNamespace,
-    validate: validateNamespace,
     mergeKeys: { ...metadataMergeKeys, "status.conditions": "type" },
   },
 };
@@ -69,14 +67,4 @@ function prepareNamespace(object: KubeObject): KubeObject {
   const status = { ...structAt(cleaned, "status"), phase };
   const labelled = name ? { labels: { ...labels, [nameLabel]: name } } : {};
   return { ...cleaned, metadata: { ...cleaned.metadata, ...labelled }, status };
-}
-
-/**
- * Its name becomes a part of DNS names, so it has no dots. All other rules of names hold for every
- * kind, and are checked with the rest of the metadata.
- */
-function validateNamespace(object: KubeObject): FieldError[] {
-  const name = object.metadata.name ?? "";
-  if (dnsSubdomainErrors(name).length > 0) return [];
-  return dnsLabelErrors(name).map((detail) => invalidField("metadata.name", name, detail));
 }

@@ -176,6 +176,14 @@ test("a client that asks before sending something small is told to go on", async
   assert.equal(Buffer.from(harness.requests[0]?.body ?? []).toString(), "body");
 });
 
+test("an expectation that nobody knows is refused with a Status", async () => {
+  await using harness = await createHarness(() => ok("never"));
+  const answer = await ask(harness, { path: "/", headers: { expect: "nonsense" } });
+  assert.equal(answer.status, 417);
+  assert.equal(JSON.parse(answer.body).kind, "Status");
+  assert.equal(harness.requests.length, 0);
+});
+
 test("a large body of somebody unknown is not read", async () => {
   await using harness = await createHarness(() => ok(""));
   const answer = await ask(harness, { method: "POST", body: Buffer.alloc(100_000) });

@@ -3,10 +3,12 @@ import type { ServerOptions } from "node:https";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { limits } from "../../kernel/limits.ts";
+import { ApiError } from "../../kernel/status.ts";
 import { bounds } from "./bounds.ts";
 import { createConnections } from "./connections.ts";
 import type { ListenOptions, TlsFiles } from "./options.ts";
 import { createReceiver } from "./receive.ts";
+import { refuseBody } from "./refuse.ts";
 import { refuseStrangers } from "./strangers.ts";
 
 export interface Listener {
@@ -34,6 +36,9 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     receive(request, response);
   });
   https.on("checkContinue", receive);
+  https.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
+    refuseBody(request, response, { error: unknownExpectation, clock: options.clock });
+  });
   await new Promise<void>((resolve, reject) => {
     https.once("error", reject);
     https.listen({ host, port }, () => {
@@ -53,6 +58,12 @@ export async function listen(options: ListenOptions): Promise<Listener> {
 }
 
 const minVersion = "TLSv1.2";
+
+const unknownExpectation = new ApiError(
+  417,
+  "ExpectationFailed",
+  'the server knows no other expectation than "100-continue"',
+);
 
 function serverOptions(tls: TlsFiles): ServerOptions {
   return {

@@ -52,6 +52,16 @@ test("a list as kubectl asks for it is a table with ages", async () => {
   assert.deepEqual(rest, {});
 });
 
+test("a table of Events begins with when and what, and has the name last", async () => {
+  const server = await openServer();
+  const accept = `${table},application/json`;
+  const { body } = await server.ask<Table>("list", "events", { headers: { accept } });
+  const names = body.columnDefinitions.map(({ name }) => name);
+  assert.equal(names[0], "Last Seen");
+  assert.equal(names.at(-1), "Name");
+  assert.equal(names.filter((name) => name === "Name").length, 1);
+});
+
 test("a row carries the metadata, the object or nothing, as asked", async () => {
   const server = await serverWithGadget();
   const { body: object } = await server.ask("get", "gadgets", { name: "a" });

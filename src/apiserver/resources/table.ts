@@ -33,12 +33,14 @@ function compileLayout(resource: Resource): TableLayout {
   const columns = resource.columns.length === 0 ? [ageColumn] : resource.columns;
   const readers = columns.map((column) => cellReader(column));
   const native = resource.native?.cells;
+  const cells = native ?? ((object, nowMs) => readers.map((read) => read(object, nowMs)));
+  // Events are found by what they are about: their name comes last, and only on `-o wide`.
+  if (columns.some((column) => column.format === "name")) {
+    return { columns: JSON.stringify(columns.map(definitionOf)), cells };
+  }
   return {
     columns: JSON.stringify([nameDefinition, ...columns.map(definitionOf)]),
-    cells: (object, nowMs) => [
-      object.metadata.name ?? "",
-      ...(native ? native(object, nowMs) : readers.map((read) => read(object, nowMs))),
-    ],
+    cells: (object, nowMs) => [object.metadata.name ?? "", ...cells(object, nowMs)],
   };
 }
 
