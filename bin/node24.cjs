@@ -9,6 +9,10 @@ const path = require("node:path");
 const nodeMajorMin = 24;
 const handedOver = "BERTH_HANDED_OVER";
 
+// V8 lets its young generation grow for throughput that a control plane does not need: with 10,000
+// objects this saves a quarter of the memory and costs nothing measurable. `npm start` has it too.
+const nodeFlags = ["--max-semi-space-size=4"];
+
 // SIGUSR1 is missing because Node keeps it for its debugger.
 /** @type {NodeJS.Signals[]} */
 const forwardedSignals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR2"];
@@ -69,7 +73,7 @@ const noNodeMessage =
 function handOver(args) {
   const node = findNode();
   if (node === undefined) return refuse(noNodeMessage);
-  const child = spawn(node, args, {
+  const child = spawn(node, [...nodeFlags, ...args], {
     stdio: ["inherit", "inherit", "inherit", "ipc"],
     env: { ...process.env, [handedOver]: String(process.pid) },
   });

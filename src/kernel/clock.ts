@@ -32,8 +32,15 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
 
 /** The form of every timestamp in the Kubernetes API: RFC 3339, UTC, whole seconds. */
 export function formatTime(timeMs: number): string {
-  return `${new Date(timeMs).toISOString().slice(0, 19)}Z`;
+  const second = Math.floor(timeMs / 1000);
+  if (second === lastFormatted.second) return lastFormatted.text;
+  const text = `${new Date(second * 1000).toISOString().slice(0, 19)}Z`;
+  lastFormatted = { second, text };
+  return text;
 }
+
+// Thousands of objects are created in the same second, and writing a date out is slow.
+let lastFormatted = { second: Number.NaN, text: "" };
 
 /** The form of Lease and Event times: RFC 3339 with microseconds. */
 export function formatMicroTime(timeMs: number): string {

@@ -25,6 +25,8 @@ export interface Berth {
 
 export const repository = fileURLToPath(new URL("../../..", import.meta.url));
 const program = join(repository, "bin", "berth");
+/** As `npm start` runs it. */
+const nodeFlags = ["--max-semi-space-size=4"];
 /** Generous: a test says that it came up, the benchmark says how fast. */
 const readyWithinMs = 30_000;
 
@@ -42,7 +44,8 @@ export async function startBerth(options: {
   readonly args?: readonly string[];
 }): Promise<Berth> {
   const args = ["up", "--no-demo", "--data", options.data, "--port", String(options.port ?? 0)];
-  const child = spawn(process.execPath, [program, ...args, ...(options.args ?? [])], {
+  const command = [...nodeFlags, program, ...args, ...(options.args ?? [])];
+  const child = spawn(process.execPath, command, {
     stdio: ["ignore", "pipe", "pipe"],
   });
   running.add(child);
