@@ -1,6 +1,7 @@
 /**
- * The embedded API under load, measured from outside over TLS: durable creates, a list of 10,000,
- * watch latency, memory and restart. With `--peer KUBECONFIG` the same requests go to another
+ * The embedded API under load, from outside over TLS: creates, lists, watches, memory, restart.
+ *
+ * With `--peer KUBECONFIG` the same requests go to another
  * Kubernetes API (a kube-apiserver) in the same run, so that the ratios are of one machine at one
  * time. Usage: npm run bench -- apiserver [--objects 10000] [--peer KUBECONFIG]
  */

@@ -1,12 +1,14 @@
+/**
+ * What the store alone gives, without the wire: durable writes, lists, opening.
+ *
+ * The folder for its data is the first argument; by default it is where temporary files are.
+ * Usage: npm run bench -- store [FOLDER]
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openSqliteJournal, openStore, type Store } from "../src/store/index.ts";
 
-/**
- * What the store alone gives, without the wire: run by hand with `node bench/store.ts`. The folder
- * for its data is the first argument; by default it is where temporary files are.
- */
 const objectCount = 10_000;
 const serialCount = 500;
 const value = new TextEncoder().encode(JSON.stringify({ spec: "x".repeat(2_000) }));

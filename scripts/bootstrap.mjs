@@ -22,6 +22,7 @@ const commands = {
   check: { dev: true, run: (args) => runScript("test.ts", ["--fast", ...args]) },
   tidy: { dev: true, run: (args) => runScript("tidy.ts", args) },
   format: { dev: true, run: (args) => runScript("format.ts", args) },
+  bench: { dev: true, run: (args) => runScript("bench.ts", args) },
   build: { dev: true, run: (args) => runScript("build.ts", args) },
 };
 
