@@ -63,8 +63,8 @@ function readReply(socket: TLSSocket): Promise<FastReply> {
         chunks = [whole];
       }
       if (expected === undefined || received < expected.bytes) return;
+      if (expected.isChunked && !endsWithLastChunk(chunks)) return;
       const whole = Buffer.concat(chunks);
-      if (expected.isChunked && !whole.subarray(-5).equals(lastChunk)) return;
       finish({ status: expected.status, body: bodyOf(whole, expected) });
     };
     socket.on("data", onData);
@@ -81,6 +81,10 @@ interface Expected {
 }
 
 const lastChunk = Buffer.from("0\r\n\r\n");
+
+function endsWithLastChunk(chunks: readonly Buffer[]): boolean {
+  return Buffer.concat(chunks.slice(-5)).subarray(-5).equals(lastChunk);
+}
 
 function expectedOf(received: Buffer): Expected | undefined {
   const headEnd = received.indexOf("\r\n\r\n");
