@@ -1,4 +1,4 @@
-import { resolve } from "node:path";
+import { relative, resolve } from "node:path";
 import { startControlPlane } from "../../app/index.ts";
 import { type Call, type Command, exitCodes, usageError } from "../command.ts";
 import { version } from "../version.ts";
@@ -64,11 +64,18 @@ async function runUp(call: Call): Promise<number> {
     verbose: call.flag("verbose"),
     logLine: (line) => terminal.note(line),
   });
-  terminal.print(`berth is ready: API ${plane.url}, kubeconfig ${plane.kubeconfig}`);
+  const kubeconfig = shortPath(terminal.directory, plane.kubeconfig);
+  terminal.print(`berth is ready: API ${plane.url}, kubeconfig ${kubeconfig}`);
   const ended = await Promise.race([interrupted, plane.failed]);
   await plane.stop();
   if (ended instanceof Error) throw ended;
   return exitCodes.ok;
+}
+
+/** As people would type it: `.berth/kubeconfig` where that is enough. */
+function shortPath(directory: string, path: string): string {
+  const short = relative(directory, path);
+  return short.startsWith("..") ? path : short;
 }
 
 function readPort(text: string | undefined): number {
