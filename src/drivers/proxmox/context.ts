@@ -1,0 +1,23 @@
+import type { Random } from "../../kernel/random.ts";
+import type { ConfigReader } from "./config-reader.ts";
+import type { Release } from "./release.ts";
+import type { PveApi } from "./wire/api.ts";
+
+/** What every part of the driver works with. */
+export interface DriverContext {
+  readonly api: PveApi;
+  readonly configs: ConfigReader;
+  /** The token's whole id, which every task of ours bears: `berth@pve!prod`. */
+  readonly user: string;
+  readonly random: Random;
+  readonly settings: ProxmoxSettings;
+  /** The version, once it was asked for; the newest until then. */
+  readonly release: () => Release;
+}
+
+export interface ProxmoxSettings {
+  /** The ids to choose from. */
+  readonly idRange?: { readonly first: number; readonly last: number };
+  /** Shared storages on which no other cluster keeps volumes. */
+  readonly exclusiveStorages?: readonly string[];
+}

@@ -1,0 +1,235 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { claim, data, driverOn, error, open, ScriptedServer, upid } from "./fixture.ts";
+import { parseRelease } from "./release.ts";
+import { neededRights } from "./rights.ts";
+import type { PveReply } from "./wire/wire.ts";
+
+function certificates(fingerprint: string): PveReply {
+  return data([
+    { filename: "pve-root-ca.pem", fingerprint },
+    { filename: "pve-ssl.pem", fingerprint: "00" },
+  ]);
+}
+
+function rights(version: string): Record<string, Record<string, number>> {
+  const granted: Record<string, Record<string, number>> = { "/": {} };
+  const release = parseRelease(version);
+  assert(release !== undefined);
+  for (const { path, privilege } of neededRights(release)) {
+    (granted[path] ??= {})[privilege] = 1;
+  }
+  return granted;
+}
+
+function system(version: string, granted: unknown = rights(version)): Record<string, PveReply> {
+  return {
+    "GET /version": data({ version }),
+    "GET /nodes": data([
+      { node: "pve1", status: "offline" },
+      { node: "pve2", status: "online" },
+    ]),
+    "GET /nodes/pve2/certificates/info": certificates("ab:cd"),
+    "GET /access/permissions": data(granted),
+  };
+}
+
+describe("the system", () => {
+  it("is known by its own authority, whichever node answers", async () => {
+    const answer = await driverOn(new ScriptedServer(system("9.2.11"))).system();
+    assert(answer.ok, JSON.stringify(answer));
+    assert.equal(answer.value.systemId, "pve-root-ca:AB:CD");
+    assert.equal(answer.value.version, "9.2.11");
+    assert.deepEqual(answer.value.findings, []);
+  });
+
+  it("says what each release can do before anything is made", async () => {
+    const capabilities = async (version: string) => {
+      const answer = await driverOn(new ScriptedServer(system(version))).system();
+      assert(answer.ok);
+      return answer.value.capabilities;
+    };
+    assert((await capabilities("9.2.11")).includes("FetchImage"));
+    assert((await capabilities("8.4.21")).includes("FetchImage"));
+    assert(!(await capabilities("7.4-20")).includes("FetchImage"));
+    assert((await capabilities("7.4-20")).includes("FullClone"));
+    assert.deepEqual(await capabilities("6.4-15"), []);
+  });
+
+  it("names every right that is missing, and takes one without propagation for none", async () => {
+    const granted = rights("9.2.11");
+    assert(granted["/vms"] !== undefined);
+    granted["/vms"]["VM.Clone"] = 0;
+    Reflect.deleteProperty(granted["/vms"], "VM.PowerMgmt");
+    const answer = await driverOn(new ScriptedServer(system("9.2.11", granted))).system();
+    assert(answer.ok);
+    const messages = answer.value.findings.map(({ message }) => message.split(",")[0]);
+    assert.deepEqual(messages, [
+      "the token lacks VM.Clone on /vms",
+      "the token lacks VM.PowerMgmt on /vms",
+    ]);
+  });
+
+  it("inherits rights from above, as the server does", async () => {
+    const everything = Object.assign({}, ...Object.values(rights("9.2.11"))) as object;
+    const script = system("9.2.11", { "/": everything });
+    const answer = await driverOn(new ScriptedServer(script)).system();
+    assert(answer.ok);
+    assert.deepEqual(answer.value.findings, []);
+  });
+
+  it("is no Proxmox when something else answers", async () => {
+    const server = new ScriptedServer({ "GET /version": data({ hello: "world" }) });
+    const answer = await driverOn(server).system();
+    assert(!answer.ok && answer.failure.category === "NetworkError");
+  });
+});
+
+describe("the inventory", () => {
+  const rows = [
+    { type: "node", node: "pve1", status: "online", maxcpu: 8, maxmem: 1024, mem: 10 },
+    { type: "node", node: "pve2", status: "unknown" },
+    { type: "qemu", vmid: 101, node: "pve1", status: "running", name: "web" },
+    { type: "qemu", vmid: 102, node: "pve1", template: 1, status: "stopped", lock: "clone" },
+    { type: "lxc", vmid: 103, node: "pve1", status: "running" },
+    { type: "storage", storage: "zfs", node: "pve1", status: "available", content: "images" },
+  ];
+
+  const look = async (asked: PveReply) => {
+    const server = new ScriptedServer({
+      "GET /cluster/resources": data(rows),
+      "GET /nodes/pve2/status": asked,
+    });
+    const answer = await driverOn(server).inventory();
+    assert(answer.ok);
+    return answer.value;
+  };
+
+  it("asks a node itself before it calls it unhealthy", async () => {
+    const healthy = await look(data({ uptime: 1 }));
+    assert.deepEqual(
+      healthy.nodes.map(({ name, health }) => [name, health]),
+      [
+        ["pve1", "Healthy"],
+        ["pve2", "Healthy"],
+      ],
+    );
+    assert.equal(healthy.isComplete, true);
+    const dead = await look(error(595, "No route to host"));
+    assert.equal(dead.nodes[1]?.health, "Unhealthy");
+    assert.equal(dead.isComplete, false);
+    assert.deepEqual(dead.missing, ["the node pve2"]);
+    const silent = await look({ type: "lost", detail: "reset" });
+    assert.equal(silent.nodes[1]?.health, "Unknown");
+  });
+
+  it("tells machines from templates and containers", async () => {
+    const { machines } = await look(data({}));
+    assert.deepEqual(
+      machines.map(({ externalId, kind, lock }) => [externalId, kind, lock]),
+      [
+        ["101", "Machine", undefined],
+        ["102", "Template", "Clone"],
+        ["103", "Other", undefined],
+      ],
+    );
+  });
+});
+
+describe("ids", () => {
+  it("are chosen from the range and never taken ones", async () => {
+    const asked: string[] = [];
+    const server = new ScriptedServer({
+      "GET /cluster/nextid": ({ params }) => {
+        asked.push(String(params?.["vmid"]));
+        return data(params?.["vmid"]);
+      },
+    });
+    assert.deepEqual(await driverOn(server).propose([]), { ok: true, value: "1000000" });
+    const full = await driverOn(server).propose(["1000000"]);
+    assert(!full.ok && full.failure.category === "QuotaExceeded");
+    assert.deepEqual(asked, ["1000000"]);
+  });
+});
+
+describe("a task", () => {
+  const task = upid("qmconfig", claim.externalId);
+  const path = `GET /nodes/pve1/tasks/${encodeURIComponent(task).replaceAll("!", "%21")}/status`;
+  const look = async (reply: PveReply) =>
+    await driverOn(new ScriptedServer({ [path]: reply })).look(task);
+  const ended = (exitstatus: string) => data({ status: "stopped", exitstatus });
+
+  it("is told by its end", async () => {
+    assert.deepEqual(await look(data({ status: "running" })), { state: "running" });
+    assert.deepEqual(await look(ended("OK")), { state: "succeeded" });
+    assert.deepEqual(await look(ended("VM 101 already running")), { state: "succeeded" });
+    const warned = await look(ended("WARNINGS: 2"));
+    assert.deepEqual(warned, { state: "warned", cause: "WARNINGS: 2" });
+    const digest = "checksum mismatch (file change by other user?)";
+    assert.deepEqual(await look(ended(digest)), { state: "changed", cause: digest });
+    const failure = await look(ended("zfs error: cannot create 'p/vm-1-cloudinit': out of space"));
+    assert(failure.state === "failed" && failure.failure.category === "QuotaExceeded");
+  });
+
+  it("is lost when it was killed or forgotten, and unknown when nobody answers", async () => {
+    for (const end of ["unexpected status", "unable to get last line from task log - x", ""]) {
+      assert.equal((await look(ended(end))).state, "lost");
+    }
+    const forgotten = error(400, "Parameter verification failed.", { upid: "no such task" });
+    assert.equal((await look(forgotten)).state, "lost");
+    assert.equal((await look({ type: "lost", detail: "reset" })).state, "unknown");
+    assert.equal((await look(error(595, "No route"))).state, "unknown");
+  });
+
+  it("that another's lock ended is no failure", async () => {
+    const view = await look(ended("cfs-lock 'storage-nfs' error: got lock request timeout"));
+    assert.equal(view.state, "blocked");
+  });
+});
+
+describe("images", () => {
+  const fetchImage = {
+    kind: "fetchImage",
+    node: "pve1",
+    storage: "local",
+    url: "https://example.org/d.img",
+    fileName: "debian-sha256-00ff.qcow2",
+    checksum: `sha256:${"0f".repeat(32)}`,
+  } as const;
+  const content = "GET /nodes/pve1/storage/local/content";
+  const present = { volid: `local:import/${fetchImage.fileName}`, content: "import", size: 5 };
+
+  it("are fetched by the node with their checksum, once", async () => {
+    const server = new ScriptedServer({
+      [content]: data([]),
+      "POST /nodes/pve1/storage/local/download-url": data(upid("download", "x")),
+    });
+    assert.equal((await driverOn(server).begin(fetchImage, open)).outcome, "task");
+    assert.deepEqual(server.writes[0]?.params, {
+      content: "import",
+      filename: fetchImage.fileName,
+      url: fetchImage.url,
+      checksum: "0f".repeat(32),
+      "checksum-algorithm": "sha256",
+    });
+    const there = new ScriptedServer({ [content]: data([present]) });
+    assert.deepEqual(await driverOn(there).begin(fetchImage, open), { outcome: "done" });
+  });
+
+  it("are listed by name", async () => {
+    const driver = driverOn(new ScriptedServer({ [content]: data([present]) }));
+    assert.deepEqual(await driver.images({ node: "pve1", storage: "local" }), {
+      ok: true,
+      value: [{ volume: present.volid, fileName: fetchImage.fileName, sizeBytes: 5 }],
+    });
+  });
+
+  it("cannot be brought in by an older server, which is said before anything is sent", async () => {
+    const server = new ScriptedServer(system("7.4-20"));
+    const driver = driverOn(server);
+    await driver.system();
+    const begun = await driver.begin(fetchImage, open);
+    assert(begun.outcome === "refused" && begun.failure.category === "APINotSupported");
+    assert.deepEqual(server.writes, []);
+  });
+});

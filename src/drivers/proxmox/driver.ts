@@ -1,0 +1,69 @@
+import type { Random } from "../../kernel/random.ts";
+import { answered, failed } from "../../hypervisor/index.ts";
+import type { HypervisorDriver } from "../../hypervisor/index.ts";
+import { ConfigReader } from "./config-reader.ts";
+import type { DriverContext, ProxmoxSettings } from "./context.ts";
+import { fitShape } from "./fit.ts";
+import { findImages } from "./images.ts";
+import { readInventory } from "./inventory.ts";
+import { findLeftovers } from "./leftovers.ts";
+import { observe } from "./observe.ts";
+import { begin } from "./operations/begin.ts";
+import { preflight } from "./preflight.ts";
+import { propose } from "./propose.ts";
+import { newestKnown } from "./release.ts";
+import { readSystem } from "./system.ts";
+import { lookAtTask, recallTasks } from "./tasks.ts";
+import { PveApi } from "./wire/api.ts";
+import { limited } from "./wire/limited.ts";
+import type { Send } from "./wire/wire.ts";
+
+export interface ProxmoxOptions {
+  readonly send: Send;
+  /** The token's id, `user@realm!name`: what proves that a task is ours. Not the secret. */
+  readonly tokenId: string;
+  readonly random: Random;
+  readonly settings?: ProxmoxSettings;
+  /** Calls that one node works on at once. */
+  readonly callsPerNode?: number;
+  readonly close?: () => void;
+}
+
+const callsPerNodeDefault = 2;
+
+/** The driver for Proxmox VE 7.2 to 9.2. */
+export function proxmoxDriver(options: ProxmoxOptions): HypervisorDriver {
+  const { send, tokenId, random, settings = {}, callsPerNode = callsPerNodeDefault } = options;
+  const api = new PveApi(limited(send, callsPerNode));
+  let release = newestKnown;
+  const context: DriverContext = {
+    api,
+    configs: new ConfigReader(api),
+    user: tokenId,
+    random,
+    settings,
+    release: () => release,
+  };
+  return {
+    async system() {
+      const answer = await readSystem(api);
+      if (!answer.ok) return answer;
+      release = answer.value.release;
+      return answered(answer.value.view);
+    },
+    inventory: () => readInventory(api),
+    observe: (claim, hints) => observe(context, claim, hints),
+    propose: (avoid) => propose(context, avoid),
+    fit: (shape) => fitShape(shape, release),
+    preflight: (draft) => preflight(context, draft),
+    begin: (operation, fence) => begin(context, operation, fence),
+    look: (task) => lookAtTask(api, task),
+    recall: async ({ externalId, node }, sinceMs) =>
+      node === undefined
+        ? failed({ category: "DependencyNotReady", message: `no node is known for ${externalId}` })
+        : await recallTasks(api, { externalId, node, sinceMs, user: tokenId }),
+    leftovers: (claim) => findLeftovers(context, claim),
+    images: (place) => findImages(context, place),
+    close: () => options.close?.(),
+  };
+}

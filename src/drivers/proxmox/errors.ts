@@ -1,0 +1,239 @@
+import type { FailureCategory } from "../../api/index.ts";
+import type { Failure } from "../../hypervisor/index.ts";
+import type { PveError, PveResult } from "./wire/api.ts";
+
+/**
+ * What an error means to the driver, beside its category.
+ *
+ * - `taken`: the id belongs to something already.
+ * - `notHere`: no machine of this id on this node. It may be on another.
+ * - `changed`: the machine is not as it was seen.
+ * - `blocked`: somebody holds a lock, or a limit is reached. It passes.
+ * - `noWorker`: the work was never begun, but a reservation may stand.
+ * - `alreadySo`: it is as it should be already.
+ * - `noTask`: nobody remembers the task.
+ */
+export type Meaning =
+  | "taken"
+  | "notHere"
+  | "changed"
+  | "blocked"
+  | "noWorker"
+  | "alreadySo"
+  | "noTask";
+
+export interface Classified {
+  readonly category: FailureCategory;
+  readonly meaning?: Meaning;
+  readonly remedy?: string;
+}
+
+interface ErrorRule extends Classified {
+  readonly text: RegExp;
+}
+
+/**
+ * The exact texts, found in the sources of qemu-server, pve-storage, pve-common and pve-cluster and
+ * in recordings of 7.4-20, 8.4.21 and 9.2.11. The same text is the reason phrase of a call that was
+ * refused and the exit status of a worker that failed. Where releases differ, a comment says how.
+ * Whatever is not here is CreationFailed: work that was accepted and failed.
+ */
+const rules: readonly ErrorRule[] = [
+  // The id. 9.2 answers the first while a create of the same id holds the file lock.
+  rule(/^unable to create VM \d+ - (?:VM|CT) \d+ already exists on node '[^']+'$/, "taken"),
+  rule(/^unable to create VM \d+: config file already exists$/, "taken"),
+  rule(/^(?:VM|CT) \d+ already exists$/, "taken"),
+  {
+    text: /^Configuration file 'nodes\/[^']+' does not exist$/,
+    category: "Missing",
+    meaning: "notHere",
+  },
+
+  // The version that a change rests on. 7.4 spells it "missmatch"; move_disk has words of its own.
+  changed(/^checksum miss?match \(file change by other user\?\)$/),
+  changed(/^detected modified configuration - file changed by other user\? Try again\.$/),
+  changed(/^VM \d+ is running - destroy failed$/),
+  changed(/^VM \d+ (?:is )?not running$/),
+  { text: /^VM \d+ already running$/, category: "CreationFailed", meaning: "alreadySo" },
+
+  // Locks and limits. A config lock that outlived its task is found by looking at the task.
+  blocked(/^(?:unable to create VM \d+ - )?VM is locked \([a-z-]+\)$/),
+  blocked(/can't lock file '[^']+' - got timeout$/),
+  blocked(/cfs-lock '[^']+' error: got lock request timeout$/),
+  blocked(/^'storage-[^']+'-locked command timed out - aborting$/),
+
+  // Nodes.
+  node(/^cluster not ready - no quorum\?$/),
+  node(/cfs-lock '[^']+' error: no quorum!$/),
+  node(/^storage '[^']+' is not online$/),
+  {
+    text: /^got no worker upid - start worker failed$/,
+    category: "NodeUnhealthy",
+    meaning: "noWorker",
+  },
+
+  // What the declaration names and the cluster does not have.
+  wrong(/storage '[^']+' does not exist$/),
+  wrong(/storage '[^']+' is not available on node '[^']+'$/),
+  wrong(/storage '[^']+' does not support (?:vm images|content-type '[^']+')$/),
+  wrong(/^hostname lookup '[^']+' failed - /),
+  wrong(/bridge '[^']+' does not exist$/),
+  wrong(/^can't remove VM \d+ - protection mode enabled$/),
+  wrong(/^unable to remove VM \d+ - used in HA resources and purge parameter not set\.$/),
+  wrong(/^There is a replication job '[^']+' for guest '\d+' - Please remove that first\.$/),
+  { text: /storage '[^']+' is disabled$/, category: "DependencyNotReady" },
+  {
+    text: /^base volume '[^']+' is still in use by linked cloned$/,
+    category: "DependencyNotReady",
+  },
+  { text: /^shrinking disks is not supported$/, category: "ReplacementRequired" },
+
+  // Images. Up to 8.2 a wrong kind of volume is "not an image".
+  image(/cannot import from '[^']+' - /),
+  image(/volume '[^']+' does not exist$/),
+  image(/^owner VM \d+ not on local node$/),
+  wrong(/ has wrong type '[^']+' - needs to be 'images' or 'import'$/),
+
+  // Left over from a machine that had the id before: the name of a volume is taken.
+  orphaned(/zfs error: cannot create '[^']+': dataset already exists$/),
+  orphaned(/disk image '[^']+' already exists$/),
+  orphaned(/ {3}Logical Volume "[^"]+" already exists in volume group/),
+  orphaned(/rbd create .*File exists/),
+
+  // Space.
+  full(/not enough free space \(.*\)/),
+  full(/zfs error: cannot create '[^']+': out of space$/),
+  full(/No space left on device/),
+
+  // Rights. In a worker the status code stands before the text.
+  { text: /^(?:403 )?Permission check failed/, category: "PermissionDenied" },
+  // A token is never root@pam, whatever its rights: no grant can help.
+  token(/^only root can set '[^']+' config$/),
+  token(/^Only root may use this option\.$/),
+  token(/^Only root can pass arbitrary filesystem paths\.$/),
+  token(/not available with API token, need proper ticket\.$/),
+
+  { text: /^no such task$/, category: "UnknownOutcome", meaning: "noTask" },
+];
+
+/** Classifies a text: of a reply, of one of its fields, or of a worker's end. */
+export function classifyText(text: string): Classified {
+  const found = rules.find((candidate) => candidate.text.test(text));
+  if (found !== undefined) return found;
+  // In a worker: "400 Parameter verification failed. scsi1: hotplug problem - ..." on one line.
+  if (text.startsWith("400 Parameter verification failed.")) {
+    return { category: "ConfigurationError" };
+  }
+  return { category: "CreationFailed" };
+}
+
+/** Classifies a refusal by the fields it names, then by its text, then by its status. */
+export function classifyError({ status, text, fields }: PveError): Classified {
+  for (const message of Object.values(fields)) {
+    const byField = rules.find((candidate) => candidate.text.test(message));
+    if (byField !== undefined) return byField;
+  }
+  const byText = rules.find((candidate) => candidate.text.test(text));
+  if (byText !== undefined) return byText;
+  const byStatus = statuses[status];
+  if (byStatus !== undefined) return { category: byStatus };
+  return { category: status >= 502 && status < 505 ? "NetworkError" : "CreationFailed" };
+}
+
+const statuses: Readonly<Record<number, FailureCategory>> = {
+  400: "ConfigurationError",
+  401: "PermissionDenied",
+  403: "PermissionDenied",
+  404: "APINotSupported",
+  // The method does not exist in this version (HTTPServer.pm, rest_handler).
+  501: "APINotSupported",
+  // pveproxy could not connect to the owner node: surely nothing was done.
+  595: "NodeUnhealthy",
+};
+
+/** Anything but data, as a failure of what was attempted. */
+export function failureOf(
+  result: Exclude<PveResult, { type: "data" }>,
+  attempted: string,
+): Failure {
+  if (result.type === "error") {
+    const { category, remedy } = classifyError(result);
+    const cause = causeOf(result);
+    return {
+      category,
+      message: `${attempted}: ${cause}`,
+      cause,
+      ...(remedy === undefined ? {} : { remedy }),
+      ...(result.status === 401 ? { connection: "CredentialsRefused" } : {}),
+    };
+  }
+  const { detail } = result;
+  if (result.type === "lost") {
+    return { category: "UnknownOutcome", message: `${attempted}: no answer`, cause: detail };
+  }
+  if (result.why === "certificate") {
+    return {
+      category: "PermissionDenied",
+      message: `${attempted}: the server did not prove who it is`,
+      cause: detail,
+      remedy: "Compare the certificate with the one on the node; then put it into spec.tls.",
+      connection: "CertificateMismatch",
+    };
+  }
+  return { category: "NetworkError", message: `${attempted}: not reachable`, cause: detail };
+}
+
+/** A read that was lost has no outcome to be unsure of: the hypervisor did not answer. */
+export function readFailureOf(
+  result: Exclude<PveResult, { type: "data" }>,
+  attempted: string,
+): Failure {
+  const failure = failureOf(result, attempted);
+  return result.type === "lost" ? { ...failure, category: "NetworkError" } : failure;
+}
+
+/** The server's own words: status, text, and what it says of each parameter. */
+export function causeOf({ status, text, fields }: PveError): string {
+  const details = Object.entries(fields).map(([field, message]) => `${field}: ${message}`);
+  return [`${status} ${text}`, ...details].join("; ");
+}
+
+function rule(text: RegExp, meaning: Meaning): ErrorRule {
+  return { text, category: "IdentityConflict", meaning };
+}
+
+function changed(text: RegExp): ErrorRule {
+  return { text, category: "UnknownOutcome", meaning: "changed" };
+}
+
+function blocked(text: RegExp): ErrorRule {
+  return { text, category: "LockError", meaning: "blocked" };
+}
+
+function node(text: RegExp): ErrorRule {
+  return { text, category: "NodeUnhealthy" };
+}
+
+function wrong(text: RegExp): ErrorRule {
+  return { text, category: "ConfigurationError" };
+}
+
+function image(text: RegExp): ErrorRule {
+  return { text, category: "ImageNotFound" };
+}
+
+function orphaned(text: RegExp): ErrorRule {
+  return { text, category: "OrphanedVolumes" };
+}
+
+function full(text: RegExp): ErrorRule {
+  return { text, category: "QuotaExceeded" };
+}
+
+function token(text: RegExp): ErrorRule {
+  return {
+    text,
+    category: "APINotSupported",
+    remedy: "Proxmox allows this to root's password login only, never to an API token.",
+  };
+}

@@ -1,0 +1,60 @@
+import { readMark } from "../../hypervisor/index.ts";
+import type { ClaimedMachine, ForeignReason, Mark } from "../../hypervisor/index.ts";
+import type { PveConfig } from "./translate/config.ts";
+import { identityOf } from "./translate/machine.ts";
+
+/** Whose a machine is. `husk`: nothing is written in it, so the tasks have to tell. */
+export type Verdict =
+  | { readonly is: "ours"; readonly mark: Mark }
+  | { readonly is: "husk"; readonly lock: string }
+  | { readonly is: "foreign"; readonly reason: ForeignReason; readonly detail: string };
+
+/**
+ * Judges a config against a Claim. Ours only if the id under which it was read, the SMBIOS UUID
+ * and every part of the mark agree with the Claim: a clone copies the description, a restore also
+ * keeps the UUID, and a recycled VMID has neither. Pure.
+ */
+export function judge(config: PveConfig, claim: ClaimedMachine): Verdict {
+  const { values } = config;
+  const lock = values["lock"];
+  // POST /qemu and the end of a DELETE leave a file that holds its lock and nothing else.
+  if (lock !== undefined && Object.keys(values).length === 1) return { is: "husk", lock };
+  const { mark, isBroken } = readMark(values["description"] ?? "");
+  const identity = identityOf(values);
+  if (mark === undefined) return unmarked(identity === claim.identity, isBroken);
+  const reason = disagreement(mark, claim, identity);
+  return reason === undefined ? { is: "ours", mark } : { is: "foreign", ...reason };
+}
+
+function unmarked(hasIdentity: boolean, isBroken: boolean): Verdict {
+  if (hasIdentity) {
+    const what = isBroken ? "Berth's line in the notes was damaged" : "Berth's line is gone";
+    return { is: "foreign", reason: "MarkLost", detail: `${what}; the UUID is the right one` };
+  }
+  const detail = isBroken ? "its mark cannot be read" : "it bears no mark of Berth";
+  return { is: "foreign", reason: "Stranger", detail };
+}
+
+function disagreement(
+  mark: Mark,
+  claim: ClaimedMachine,
+  identity: string | undefined,
+): { reason: ForeignReason; detail: string } | undefined {
+  if (mark.installation !== claim.installation) {
+    const detail = `it belongs to the installation ${mark.installation}`;
+    return { reason: "OtherInstallation", detail };
+  }
+  if (mark.externalId !== claim.externalId) {
+    return { reason: "Copied", detail: `its mark was made for ${mark.externalId}` };
+  }
+  const owner = `${mark.owner.namespace}/${mark.owner.name}`;
+  if (mark.owner.namespace !== claim.owner.namespace || mark.owner.name !== claim.owner.name) {
+    return { reason: "OtherOwner", detail: `it belongs to ${owner}` };
+  }
+  if (mark.identity !== claim.identity || identity !== claim.identity) {
+    const detail = `its identity is ${identity ?? "none"}, its mark says ${mark.identity}`;
+    return { reason: "Copied", detail };
+  }
+  if (mark.state === "Released") return { reason: "Released", detail: `${owner} let it go` };
+  return undefined;
+}

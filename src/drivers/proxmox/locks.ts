@@ -1,0 +1,79 @@
+import type { Lock, LockKind } from "../../hypervisor/index.ts";
+import type { ListedTask } from "./tasks.ts";
+
+/** The words of the schema, and three that are written all the same: import, restore, destroyed. */
+const lockKinds: Readonly<Record<string, LockKind>> = {
+  create: "Create",
+  clone: "Clone",
+  backup: "Backup",
+  restore: "Restore",
+  import: "Restore",
+  migrate: "Migrate",
+  snapshot: "Snapshot",
+  "snapshot-delete": "Snapshot",
+  rollback: "Snapshot",
+  suspending: "Suspend",
+  suspended: "Suspend",
+  destroyed: "Destroy",
+};
+
+export function lockKind(lock: string): LockKind {
+  return lockKinds[lock] ?? "Other";
+}
+
+/**
+ * The work that sets each lock. Clone is not here: its task is logged under the source's id, so
+ * nothing that is found under the new one proves anything.
+ */
+const lockTasks: Readonly<Record<string, readonly string[]>> = {
+  create: ["qmcreate", "qmrestore"],
+  destroyed: ["qmdestroy"],
+  backup: ["vzdump"],
+  migrate: ["qmigrate"],
+  snapshot: ["qmsnapshot"],
+  "snapshot-delete": ["qmdelsnapshot"],
+  rollback: ["qmrollback"],
+};
+
+export interface LockedMachine {
+  readonly externalId: string;
+  readonly node: string;
+  readonly isHusk: boolean;
+}
+
+/**
+ * Whether anybody still works under a lock, by the tasks that can be seen, newest first. Dead only
+ * if the last work that sets such a lock was ours and has ended without success: a task that ended
+ * well took its lock away, so what stands now is another's.
+ */
+export function judgeLock(
+  lock: string,
+  { tasks, user }: { readonly tasks: readonly ListedTask[]; readonly user: string },
+  machine: LockedMachine,
+): Lock {
+  const kind = lockKind(lock);
+  const last = tasks.find((task) => lockTasks[lock]?.includes(task.type));
+  if (last === undefined || last.user !== user || last.endedWell) {
+    const isHeld = last?.isRunning === true;
+    return { kind, detail: lock, state: isHeld ? "Held" : "Unknown" };
+  }
+  if (last.isRunning) return { kind, detail: lock, state: "Held", task: last.task };
+  return deadLock(lock, machine, last.task);
+}
+
+/** The command is a person's to run: no API token may unlock (qemu-server: root@pam only). */
+export function deadLock(
+  lock: string,
+  { externalId, node, isHusk }: LockedMachine,
+  task?: string,
+): Lock {
+  const unlock = `qm unlock ${externalId}`;
+  const command = isHusk ? `${unlock} && qm destroy ${externalId} --purge` : unlock;
+  return {
+    kind: lockKind(lock),
+    detail: lock,
+    state: "Dead",
+    ...(task === undefined ? {} : { task }),
+    remedy: `Nobody works on it any more. On ${node}, as root: ${command}`,
+  };
+}

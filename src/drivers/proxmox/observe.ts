@@ -1,0 +1,198 @@
+import { answered } from "../../hypervisor/index.ts";
+import type {
+  Answer,
+  ClaimedMachine,
+  Failure,
+  Lock,
+  ObserveHints,
+  Power,
+  Seen,
+} from "../../hypervisor/index.ts";
+import type { DriverContext } from "./context.ts";
+import { nothingPending, readPending, readPower } from "./config-reader.ts";
+import type { MachinePlace, PendingView } from "./config-reader.ts";
+import { classifyError, readFailureOf } from "./errors.ts";
+import { judge, type Verdict } from "./identity.ts";
+import { deadLock, judgeLock } from "./locks.ts";
+import { listTasks, type TaskQuery } from "./tasks.ts";
+import type { PveConfig } from "./translate/config.ts";
+import { readMachine } from "./translate/machine.ts";
+import { present } from "./translate/present.ts";
+import { rowsOf, textOf } from "./wire/rows.ts";
+
+/** What stands under a Claim. Reads only. */
+export async function observe(
+  context: DriverContext,
+  claim: ClaimedMachine,
+  hints: ObserveHints = {},
+): Promise<Seen> {
+  const found = await findConfig(context, claim);
+  if (found.type === "settled") return found.seen;
+  const { node, config } = found;
+  const verdict = judge(config, claim);
+  if (verdict.is === "husk") {
+    return await judgeHusk(context, { claim, node, lock: verdict.lock }, hints);
+  }
+  return await look(context, { claim, node, config, verdict }, hints);
+}
+
+type Found =
+  | { readonly type: "found"; readonly node: string; readonly config: PveConfig }
+  | { readonly type: "settled"; readonly seen: Seen };
+
+/** On the node where it was, and where it is not there any more, wherever the cluster says. */
+async function findConfig(context: DriverContext, claim: ClaimedMachine): Promise<Found> {
+  const { externalId, node } = claim;
+  if (node !== undefined) {
+    const read = await context.configs.read({ node, externalId });
+    if (read.type === "config") return { type: "found", node, config: read.config };
+    if (read.type === "failed") return unknown(read.failure);
+  }
+  return await searchCluster(context, externalId);
+}
+
+/**
+ * `nextid` says of one id whether anything has it, in the whole cluster, and is filtered by no
+ * right. A free id proves an absence only if a majority of the cluster stands behind the answer.
+ */
+async function searchCluster(context: DriverContext, externalId: string): Promise<Found> {
+  const { api } = context;
+  const probe = await api.get("/cluster/nextid", { vmid: externalId });
+  if (probe.type === "data") return await proveAbsence(context, probe.from);
+  const attempted = `ask whether the id ${externalId} is free`;
+  if (probe.type !== "error" || classifyError(probe).meaning !== "taken") {
+    return unknown(readFailureOf(probe, attempted));
+  }
+  const list = await api.get("/cluster/resources", { type: "vm" });
+  if (list.type !== "data") return unknown(readFailureOf(list, "list the machines"));
+  const rows = rowsOf(list.data);
+  const row = rows.find((candidate) => textOf(candidate, "vmid") === externalId);
+  if (row === undefined) return unknown(hidden(externalId));
+  const node = textOf(row, "node");
+  if (row["type"] !== "qemu") {
+    const detail = `the id ${externalId} belongs to a container on ${node}`;
+    return settled({ at: "foreign", reason: "OtherKind", detail, node });
+  }
+  const read = await context.configs.read({ node, externalId });
+  if (read.type === "config") return { type: "found", node, config: read.config };
+  if (read.type === "failed") return unknown(read.failure);
+  return unknown({ category: "NodeUnhealthy", message: `VM ${externalId} is between two nodes` });
+}
+
+async function proveAbsence({ api }: DriverContext, from: string): Promise<Found> {
+  const status = await api.get("/cluster/status");
+  if (status.type !== "data") return unknown(readFailureOf(status, "ask for the quorum"));
+  const rows = rowsOf(status.data);
+  const cluster = rows.find((row) => row["type"] === "cluster");
+  // A node on its own has no cluster, and always its own majority.
+  const isQuorate = cluster === undefined || Number(cluster["quorate"]) === 1;
+  if (!isQuorate) {
+    return unknown({ category: "NodeUnhealthy", message: `${from} is cut off from its cluster` });
+  }
+  // Both answers must be the same node's: an isolated one may call an id free that is not.
+  if (status.from !== from) {
+    return unknown({ category: "NetworkError", message: "the endpoint changed in between" });
+  }
+  return settled({ at: "absent" });
+}
+
+function hidden(externalId: string): Failure {
+  return {
+    category: "PermissionDenied",
+    message: `something has the id ${externalId}, and the token may not see it`,
+    remedy: "Grant VM.Audit on /vms, with propagation, to the token and its user.",
+  };
+}
+
+interface Husk {
+  readonly claim: ClaimedMachine;
+  readonly node: string;
+  readonly lock: string;
+}
+
+/** Ours by the reserved id and our own task, or by our record that no task could be started. */
+async function judgeHusk(
+  context: DriverContext,
+  { claim, node, lock }: Husk,
+  hints: ObserveHints,
+): Promise<Seen> {
+  const { externalId } = claim;
+  const tasks = await listTasks(context.api, { node, externalId, sinceMs: since(claim, hints) });
+  if (!tasks.ok) return { at: "unknown", failure: tasks.failure };
+  const place = { externalId, node, isHusk: true };
+  const judged = judgeLock(lock, { tasks: tasks.value, user: context.user }, place);
+  if (judged.task !== undefined) return { at: "opaque", node, lock: judged };
+  if (hints.workerNeverStarted === true && tasks.value.length === 0) {
+    return { at: "opaque", node, lock: deadLock(lock, place) };
+  }
+  const detail = `an empty machine, locked (${lock}) by work that was not ours`;
+  return { at: "foreign", reason: "Husk", detail, node };
+}
+
+interface Sighting {
+  readonly claim: ClaimedMachine;
+  readonly node: string;
+  readonly config: PveConfig;
+  readonly verdict: Exclude<Verdict, { is: "husk" }>;
+}
+
+async function look(
+  context: DriverContext,
+  { claim, node, config, verdict }: Sighting,
+  hints: ObserveHints,
+): Promise<Seen> {
+  const place = { node, externalId: claim.externalId };
+  const state = await readState(context, place, hints.withoutPower === true);
+  if (!state.ok) return { at: "unknown", failure: state.failure };
+  const lock = await readLock(context, { ...place, sinceMs: since(claim, hints) }, config);
+  if (!lock.ok) return { at: "unknown", failure: lock.failure };
+  const { power, pending } = state.value;
+  const machine = readMachine(config, {
+    ...place,
+    power,
+    pendingKeys: pending.keys,
+    leavingDrives: pending.leavingDrives,
+    ...present({ lock: lock.value }),
+  });
+  if (verdict.is === "ours") return { at: "ours", machine };
+  return { at: "foreign", reason: verdict.reason, detail: verdict.detail, node, machine };
+}
+
+async function readState(
+  { api }: DriverContext,
+  place: MachinePlace,
+  withoutPower: boolean,
+): Promise<Answer<{ readonly power: Power; readonly pending: PendingView }>> {
+  if (withoutPower) return answered({ power: "Unknown", pending: nothingPending });
+  const power = await readPower(api, place);
+  if (!power.ok) return power;
+  const pending = await readPending(api, place);
+  return pending.ok ? answered({ power: power.value, pending: pending.value }) : pending;
+}
+
+/** Tasks are asked for only where there is a lock to explain. */
+async function readLock(
+  { api, user }: DriverContext,
+  query: TaskQuery,
+  { values }: PveConfig,
+): Promise<Answer<Lock | undefined>> {
+  const lock = values["lock"];
+  if (lock === undefined) return answered(undefined);
+  const tasks = await listTasks(api, query);
+  if (!tasks.ok) return tasks;
+  return answered(judgeLock(lock, { tasks: tasks.value, user }, { ...query, isHusk: false }));
+}
+
+/** Work of ours cannot be older than the Claim. */
+function since(claim: ClaimedMachine, hints: ObserveHints): number {
+  const reservedMs = claim.reservedAt === undefined ? 0 : Date.parse(claim.reservedAt);
+  return hints.sinceMs ?? (Number.isFinite(reservedMs) ? reservedMs : 0);
+}
+
+function unknown(failure: Failure): Found {
+  return settled({ at: "unknown", failure });
+}
+
+function settled(seen: Seen): Found {
+  return { type: "settled", seen };
+}

@@ -1,0 +1,115 @@
+import type { AddDisk, Begun, Failure, Fence, NewDisk } from "../../../hypervisor/index.ts";
+import { readMark } from "../../../hypervisor/index.ts";
+import type { DriverContext } from "../context.ts";
+import { machinePath } from "../config-reader.ts";
+import { writeDiskOptions } from "../translate/disks.ts";
+import { writeBootOrder } from "../translate/shape.ts";
+import { formatGibibytes } from "../translate/sizes.ts";
+import { busOf } from "../translate/slots.ts";
+import type { Values } from "../translate/values.ts";
+import { formatProperties, parseProperties, property } from "../wire/property-string.ts";
+import { begunOf, refused } from "./begun.ts";
+import { standAt } from "./standing.ts";
+
+/**
+ * Makes a disk in the slot that the mark keeps for it. `import-from` through POST config takes no
+ * config lock and leaves the mark alone; with the digest it happens once or not at all. A crash
+ * leaves at most an unreferenced volume, which is found as a leftover (7.2 to 9.2).
+ */
+export async function addDisk(
+  context: DriverContext,
+  operation: AddDisk,
+  fence: Fence,
+): Promise<Begun> {
+  const { disk, bootOrder } = operation;
+  const stood = await standAt(context, operation);
+  if (!stood.ok) return stood.begun;
+  const { place, config, mark } = stood.standing;
+  const slot = mark.disks[disk.name];
+  if (slot === undefined) return refused(notStamped(disk.name));
+  if (config.values[slot] !== undefined) {
+    return { outcome: "changed", detail: `${disk.name} is already there, as ${slot}` };
+  }
+  const source = await sourceOf(context, disk, place.node);
+  if (typeof source !== "string") return refused(source);
+  const value = diskValue(disk, source);
+  const order = writeBootOrder(bootOrder, mark, { ...config.values, [slot]: value });
+  const result = await context.api.write(
+    "POST",
+    {
+      path: machinePath(place, "/config"),
+      params: { digest: config.digest, [slot]: value, ...order.set },
+    },
+    () => fence.mayWrite(),
+  );
+  return begunOf(result, `add the disk ${disk.name} to VM ${place.externalId}`);
+}
+
+export function notStamped(name: string): Failure {
+  return {
+    category: "ConfigurationError",
+    message: `the mark has no place for ${name} yet: it has to be stamped first`,
+  };
+}
+
+/** `storage:8` for a new volume of 8 GiB; `storage:0,import-from=…` for a copy of another. */
+export function diskValue(disk: NewDisk, source: string): string {
+  const { storage, fill, format, sizeBytes } = disk;
+  const isBlank = fill.from === "blank";
+  const head = `${storage}:${isBlank ? formatGibibytes(sizeBytes ?? 0) : "0"}`;
+  const options = writeDiskOptions(disk, [
+    ["file", head],
+    ...(isBlank ? [] : [["import-from", source] as const]),
+    ...(format === undefined ? [] : [["format", format] as const]),
+  ]);
+  return formatProperties(options, "file");
+}
+
+/** The volume to copy from; the empty text for a blank disk. */
+async function sourceOf(
+  context: DriverContext,
+  { name, fill, sizeBytes }: NewDisk,
+  node: string,
+): Promise<string | Failure> {
+  if (fill.from === "volume") return fill.volume;
+  if (fill.from === "blank") {
+    if (sizeBytes !== undefined && sizeBytes > 0) return "";
+    return { category: "ConfigurationError", message: `the blank disk ${name} needs a size` };
+  }
+  const { externalId, disk } = fill;
+  const read = await context.configs.read({ node, externalId });
+  if (read.type === "failed") return read.failure;
+  if (read.type === "notHere") {
+    // import-from reads the source's volumes on the node of the new machine only.
+    const message = `the machine ${externalId} to copy from is not on ${node}`;
+    return { category: "ImageNotFound", message };
+  }
+  const volume = diskOf(read.config.values, disk);
+  if (volume !== undefined) return volume;
+  const message = `the machine ${externalId} has no disk ${disk ?? "to boot from"}`;
+  return { category: "ImageNotFound", message };
+}
+
+/** A disk by its name in the mark, by its slot, or the one that the machine starts from. */
+function diskOf(values: Values, disk: string | undefined): string | undefined {
+  const slot = disk === undefined ? bootSlot(values) : slotOf(values, disk);
+  const text = slot === undefined ? undefined : values[slot];
+  if (text === undefined || !isDisk(text)) return undefined;
+  return property(parseProperties(text, "file"), "file");
+}
+
+function slotOf(values: Values, disk: string): string {
+  return readMark(values["description"] ?? "").mark?.disks[disk] ?? disk;
+}
+
+function bootSlot(values: Values): string | undefined {
+  const order = property(parseProperties(values["boot"] ?? "", "legacy"), "order") ?? "";
+  const disks = Object.keys(values).filter((slot) => {
+    return busOf(slot) !== undefined && isDisk(values[slot] ?? "");
+  });
+  return order.split(";").find((slot) => disks.includes(slot)) ?? disks.toSorted()[0];
+}
+
+function isDisk(text: string): boolean {
+  return property(parseProperties(text, "file"), "media") !== "cdrom";
+}

@@ -1,0 +1,110 @@
+import type {
+  Answer,
+  Begun,
+  Destroy,
+  Failure,
+  Fence,
+  RemoveVolume,
+} from "../../../hypervisor/index.ts";
+import { answered, failed } from "../../../hypervisor/index.ts";
+import type { DriverContext } from "../context.ts";
+import { machinePath } from "../config-reader.ts";
+import { readFailureOf } from "../errors.ts";
+import { findLeftovers } from "../leftovers.ts";
+import { drivesOf, referencedVolumes, volumesOf } from "../references.ts";
+import { nameWithoutStorage, parseVolume } from "../translate/volumes.ts";
+import { pathPart } from "../wire/wire.ts";
+import { begunOf, refused } from "./begun.ts";
+import { standNow } from "./standing.ts";
+import { rowsOf, textOf } from "../wire/rows.ts";
+
+/**
+ * Destroys the machine. The server frees every volume of its id that the config, what is pending
+ * or a snapshot refers to, also unused and hand-attached ones; so all of them must have been
+ * accounted for. Volumes that nothing refers to are never swept along: by their names alone they
+ * might be another cluster's (`destroy-unreferenced-disks`).
+ */
+export async function destroy(
+  context: DriverContext,
+  operation: Destroy,
+  fence: Fence,
+): Promise<Begun> {
+  const stood = await standNow(context, operation);
+  if (!stood.ok) return stood.begun;
+  const { place, config } = stood.standing;
+  const volumes = await referencedVolumes(context.api, place, config);
+  if (!volumes.ok) return refused(volumes.failure);
+  const unaccounted = [...volumes.value].filter((volume) => {
+    return parseVolume(volume)?.owner === place.externalId && !operation.volumes.includes(volume);
+  });
+  if (unaccounted.length > 0) {
+    return { outcome: "changed", detail: `not accounted for: ${unaccounted.join(", ")}` };
+  }
+  // Parameters of a DELETE go into the query: a body is refused with 501.
+  const params = { purge: 1, "destroy-unreferenced-disks": 0 };
+  const result = await context.api.write("DELETE", { path: machinePath(place), params }, () =>
+    fence.mayWrite(),
+  );
+  return begunOf(result, `destroy VM ${place.externalId}`);
+}
+
+/**
+ * Frees one volume that is provably ours. The server checks nothing here, not even whether a
+ * running machine uses it, so every machine's config is read first.
+ */
+export async function removeVolume(
+  context: DriverContext,
+  operation: RemoveVolume,
+  fence: Fence,
+): Promise<Begun> {
+  const { claim, node, volume } = operation;
+  const leftovers = await findLeftovers(context, { ...claim, node });
+  if (!leftovers.ok) return refused(leftovers.failure);
+  const leftover = leftovers.value.find((candidate) => candidate.volume === volume);
+  if (leftover === undefined) return await goneOrInUse(context, operation);
+  if (leftover.proof !== "Claimed" && leftover.proof !== "MadeUnderMark") {
+    return refused(notOurs(volume, leftover.proof));
+  }
+  const user = await userOf(context, volume);
+  if (!user.ok) return refused(user.failure);
+  if (user.value !== undefined) return refused(inUse(volume, user.value));
+  const { storage } = leftover;
+  const path = `/nodes/${pathPart(node)}/storage/${pathPart(storage)}/content/${pathPart(volume)}`;
+  const result = await context.api.write("DELETE", { path }, () => fence.mayWrite());
+  return begunOf(result, `remove the volume ${volume}`);
+}
+
+/** Not left over: either nothing has it any more, or a machine does. */
+async function goneOrInUse(context: DriverContext, { volume }: RemoveVolume): Promise<Begun> {
+  const user = await userOf(context, volume);
+  if (!user.ok) return refused(user.failure);
+  return user.value === undefined ? { outcome: "done" } : refused(inUse(volume, user.value));
+}
+
+/** The machine that refers to a volume, or to one of its name, among all that can be seen. */
+async function userOf(context: DriverContext, volume: string): Promise<Answer<string | undefined>> {
+  const name = nameWithoutStorage(volume);
+  const list = await context.api.get("/cluster/resources", { type: "vm" });
+  if (list.type !== "data") return failed(readFailureOf(list, "list the machines"));
+  const rows = rowsOf(list.data);
+  for (const row of rows.filter((candidate) => candidate["type"] === "qemu")) {
+    const place = { node: textOf(row, "node"), externalId: textOf(row, "vmid") };
+    const read = await context.configs.read(place);
+    if (read.type === "failed") return failed(read.failure);
+    if (read.type === "notHere") continue;
+    const volumes = drivesOf(read.config).flatMap(([, text]) => volumesOf(text));
+    if (volumes.some((used) => nameWithoutStorage(used) === name)) {
+      return answered(place.externalId);
+    }
+  }
+  return answered(undefined);
+}
+
+function notOurs(volume: string, proof: string): Failure {
+  const why = proof === "Before" ? "was there before Berth" : "cannot be told to be ours";
+  return { category: "OrphanedVolumes", message: `the volume ${volume} ${why}` };
+}
+
+function inUse(volume: string, externalId: string): Failure {
+  return { category: "IdentityConflict", message: `VM ${externalId} uses the volume ${volume}` };
+}

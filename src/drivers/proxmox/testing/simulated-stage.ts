@@ -1,0 +1,169 @@
+import type { Behind, Stage } from "../../../hypervisor/testing/stage.ts";
+import type { Random } from "../../../kernel/random.ts";
+import { VirtualClock } from "../../../kernel/testing/virtual-clock.ts";
+import { ProxmoxModel, smallCluster, tokenName, tokenUser } from "../../../sim/index.ts";
+import type { ApiRequest, Release } from "../../../sim/index.ts";
+import { proxmoxDriver } from "../driver.ts";
+import { encodeParams, type PveReply, type PveRequest, type Send } from "../wire/wire.ts";
+
+const tokenSecret = "00000000-0000-4000-8000-0000000000aa";
+const tokenId = `${tokenUser}!${tokenName}`;
+const node = "pve1";
+const storage = "local-zfs";
+
+/** A simulated cluster of one release with the driver on it. */
+export function simulatedStage(release: Release): Stage {
+  const clock = new VirtualClock();
+  const random = counted();
+  const nodes = [node, "pve2", "pve3"];
+  const options = { release, nodes, clock, random, password: "secret", tokenSecret };
+  const model = new ProxmoxModel({ state: smallCluster(options), clock, random });
+  const line = { isCut: false };
+  const driver = proxmoxDriver({ send: sendTo(model, line), tokenId, random });
+  return {
+    driver,
+    node,
+    storage,
+    network: "vmbr0",
+    ...(release === "7.4"
+      ? {}
+      : {
+          image: { volume: "local:import/debian-12-generic-amd64.qcow2", sizeBytes: 3 * 1024 ** 3 },
+        }),
+    behind: behindOf(model, line),
+    nowMs: () => clock.nowMs(),
+    pass: async (ms) => {
+      clock.advance(ms);
+      await turns();
+    },
+    settle: async (work) => {
+      const state = { isOver: false };
+      const over = (): void => void (state.isOver = true);
+      work.then(over, over);
+      for (let ticks = 0; ticks < 10_000; ticks++) {
+        await turns();
+        if (state.isOver) return await work;
+        clock.advance(clock.nextInMs() ?? 0);
+      }
+      throw new Error("the work never ends");
+    },
+  };
+}
+
+/** The wire between driver and model, as HTTPS would have it. */
+function sendTo(model: ProxmoxModel, line: { readonly isCut: boolean }): Send {
+  return async (request) => {
+    if (line.isCut) return { type: "notSent", why: "unreachable", detail: "ECONNREFUSED" };
+    if (request.mayWrite !== undefined && !request.mayWrite()) {
+      return { type: "notSent", why: "fenced", detail: "the fence is closed" };
+    }
+    try {
+      const { status, reason, body } = await model.send(asHttp(request));
+      return { type: "answered", status, reason, body, from: node };
+    } catch (error) {
+      return lostOrRefused(error);
+    }
+  };
+}
+
+function asHttp({ method, path, params }: PveRequest): ApiRequest {
+  const encoded = encodeParams(params ?? {});
+  const authorization = `PVEAPIToken=${tokenId}=${tokenSecret}`;
+  if (method === "GET" || method === "DELETE") {
+    const query = encoded === "" ? "" : `?${encoded}`;
+    return { method, path: `/api2/json${path}${query}`, headers: { authorization } };
+  }
+  const headers = { authorization, "content-type": "application/x-www-form-urlencoded" };
+  return { method, path: `/api2/json${path}`, headers, body: encoded };
+}
+
+function lostOrRefused(error: unknown): PveReply {
+  if (!(error instanceof Error) || !("code" in error)) throw error;
+  const detail = error.message;
+  if (error.code === "ECONNREFUSED") return { type: "notSent", why: "unreachable", detail };
+  return { type: "lost", detail };
+}
+
+function behindOf(model: ProxmoxModel, line: { isCut: boolean }): Behind {
+  const { state } = model.cluster;
+  const textOf = (externalId: string): string => state.guests[externalId]?.text ?? "";
+  return {
+    machines: () => Object.keys(state.guests),
+    volumes: () => {
+      return Object.values(state.volumes).flatMap((volumes) => {
+        return volumes.filter(({ vmid }) => vmid !== undefined).map(({ name }) => name);
+      });
+    },
+    strangerTakes: (externalId) => {
+      const text =
+        "name: stranger\nmemory: 512\nsmbios1: uuid=00000000-0000-4000-8000-00000000f00d\n";
+      model.writeGuestFile(node, Number(externalId), text);
+    },
+    copy: (externalId, copyId) => {
+      const uuid = /uuid=[0-9a-f-]+/;
+      const copied = textOf(externalId).replace(uuid, "uuid=00000000-0000-4000-8000-00000000c09e");
+      model.writeGuestFile(node, Number(copyId), copied);
+    },
+    writeNotes: (externalId, change) => {
+      const lines = textOf(externalId).split("\n");
+      const notes = lines.filter((text) => text.startsWith("#")).map(decodeLine);
+      const rest = lines.filter((text) => !text.startsWith("#"));
+      const written = change(notes.join("\n")).split("\n").map(encodeLine);
+      model.writeGuestFile(node, Number(externalId), [...written, ...rest].join("\n"));
+    },
+    leaveVolume: (externalId) => {
+      const name = `vm-${externalId}-disk-7`;
+      const key = `${node}:rpool/data`;
+      const volumes = state.volumes[key] ?? [];
+      const sizes = { sizeBytes: 1024 ** 3, usedBytes: 0, createdMs: 0 };
+      volumes.push({ name, content: "images", format: "raw", vmid: Number(externalId), ...sizes });
+      state.volumes[key] = volumes;
+      return `${storage}:${name}`;
+    },
+    loseNext: (what) => {
+      model.faults.onRequest({
+        matches: ({ method }) => method !== "GET",
+        kind: what === "reply" ? "loseReply" : "loseRequest",
+      });
+    },
+    kill: (task) => void model.killWorker(task),
+    cutOff: () => {
+      line.isCut = true;
+    },
+  };
+}
+
+/** Notes stand in the file as comments, percent-encoded. */
+function decodeLine(text: string): string {
+  return decodeURIComponent(text.slice(1));
+}
+
+function encodeLine(text: string): string {
+  return `#${text.replaceAll(/[%:#\u0080-\uffff]/g, (character) => encodeURIComponent(character))}`;
+}
+
+/** Lets everything that waits for nothing go on. */
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 50; turn++) await Promise.resolve();
+}
+
+/** Numbers in a fixed order: enough for tests, and the same each time. */
+function counted(): Random {
+  let count = 0;
+  const number = (): number => {
+    count = (count * 16_807 + 12_345) % 2_147_483_647;
+    return count / 2_147_483_647;
+  };
+  const bytes = (length: number): Uint8Array => {
+    return Uint8Array.from({ length }, () => Math.floor(number() * 256));
+  };
+  return {
+    number,
+    bytes,
+    uuid: () => {
+      const hex = Buffer.from(bytes(16)).toString("hex");
+      const head = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}`;
+      return `${head}-8${hex.slice(17, 20)}-${hex.slice(20)}`;
+    },
+  };
+}

@@ -1,0 +1,158 @@
+import { readMark } from "../../../hypervisor/index.ts";
+import type {
+  Lock,
+  Machine,
+  Power,
+  SeenDisk,
+  SeenNetwork,
+  SeenVolume,
+} from "../../../hypervisor/index.ts";
+import { parseProperties, property } from "../wire/property-string.ts";
+import type { PveConfig } from "./config.ts";
+import { present } from "./present.ts";
+import { cloudInitDrive, readShape, type Slots } from "./shape.ts";
+import { parseSize } from "./sizes.ts";
+import { busOf, isDrive } from "./slots.ts";
+import type { Values } from "./values.ts";
+import { parseVolume } from "./volumes.ts";
+
+/** Everything of a machine that is not in its config. */
+export interface Surroundings {
+  readonly externalId: string;
+  readonly node: string;
+  readonly power: Power;
+  readonly lock?: Lock;
+  /** Config keys whose new value waits for a start. */
+  readonly pendingKeys: readonly string[];
+  /** Drives that go with the next start, which the config no longer shows. */
+  readonly leavingDrives: readonly (readonly [slot: string, text: string])[];
+}
+
+/** The machine as its config and its surroundings show it. Pure. */
+export function readMachine({ digest, values }: PveConfig, around: Surroundings): Machine {
+  const { externalId, node, power, lock } = around;
+  const { mark, person } = readMark(values["description"] ?? "");
+  const slots: Slots = mark ?? { disks: {}, networks: {} };
+  const drive = cloudInitDrive(values);
+  return {
+    externalId,
+    node,
+    version: digest,
+    power,
+    isTemplate: values["template"] === "1",
+    ...present({ identity: identityOf(values), mark, lock }),
+    shape: { ...readShape(values, slots), notes: person },
+    disks: seenDisks(values, slots),
+    networks: seenNetworks(values, slots),
+    ...present({ cloudInitDrive: drive }),
+    pending: around.pendingKeys.map((key) => pathOf(key, slots)),
+    volumes: seenVolumes([...around.leavingDrives, ...Object.entries(values)], slots, externalId),
+    hasSnapshots: values["parent"] !== undefined,
+  };
+}
+
+/** The SMBIOS UUID: set by us at creation, made anew by a clone, kept by a restore. */
+export function identityOf(values: Values): string | undefined {
+  return property(parseProperties(values["smbios1"] ?? "", "uuid"), "uuid")?.toLowerCase();
+}
+
+function seenDisks(values: Values, slots: Slots): SeenDisk[] {
+  const drive = cloudInitDrive(values);
+  return Object.entries(values).flatMap(([slot, text]) => {
+    const bus = busOf(slot);
+    const options = parseProperties(text, "file");
+    const volume = property(options, "file");
+    if (bus === undefined || volume === undefined || slot === drive?.slot) return [];
+    if (property(options, "media") === "cdrom") return [];
+    return [
+      {
+        ...present({ name: nameOf(slots.disks, slot) }),
+        slot,
+        volume,
+        storage: parseVolume(volume)?.storage ?? "",
+        sizeBytes: parseSize(property(options, "size") ?? "") ?? 0,
+        bus,
+      },
+    ];
+  });
+}
+
+function seenNetworks(values: Values, slots: Slots): SeenNetwork[] {
+  return Object.entries(values).flatMap(([slot, text]) => {
+    if (!/^net\d+$/.test(slot)) return [];
+    const macAddress = /([0-9a-f]{2}(?::[0-9a-f]{2}){5})/i.exec(text)?.[1]?.toLowerCase();
+    return [
+      {
+        ...present({ name: nameOf(slots.networks, slot), macAddress }),
+        slot,
+      },
+    ];
+  });
+}
+
+function seenVolumes(
+  drives: readonly (readonly [slot: string, text: string])[],
+  slots: Slots,
+  externalId: string,
+): SeenVolume[] {
+  const volumes = new Map<string, SeenVolume>();
+  for (const [slot, text] of drives) {
+    const options = parseProperties(text, "file");
+    const volume = parseVolume(property(options, "file") ?? "");
+    if (!isDrive(slot) || volume === undefined) continue;
+    // An ISO or a snippet belongs to nobody: it is used, never owned.
+    if (volume.owner === undefined) continue;
+    volumes.set(volume.id, {
+      id: volume.id,
+      role: roleOf(slot, volume),
+      storage: volume.storage,
+      state: slot.startsWith("unused") ? "Detached" : "Attached",
+      ...present({
+        disk: nameOf(slots.disks, slot),
+        sizeBytes: parseSize(property(options, "size") ?? ""),
+      }),
+      isOwn: volume.owner === externalId,
+    });
+  }
+  return [...volumes.values()];
+}
+
+function roleOf(
+  slot: string,
+  { isCloudInit, isState }: { isCloudInit: boolean; isState: boolean },
+): SeenVolume["role"] {
+  if (isCloudInit) return "CloudInit";
+  if (isState || slot === "vmstate") return "State";
+  if (slot === "efidisk0") return "Firmware";
+  return slot === "tpmstate0" ? "TPM" : "Disk";
+}
+
+const paths: Readonly<Record<string, string>> = {
+  memory: "memory.sizeBytes",
+  balloon: "memory.minimumBytes",
+  shares: "memory.weight",
+  cores: "cpu.cores",
+  sockets: "cpu.sockets",
+  cpu: "cpu.model",
+  cpulimit: "cpu.limitMillicores",
+  cpuunits: "cpu.weight",
+  numa: "cpu.numa",
+  machine: "machineType",
+  ostype: "guestOs",
+  scsihw: "scsiController",
+  agent: "guestAgent",
+  serial0: "serialConsole",
+  boot: "bootOrder",
+};
+
+/** A key of the config as the field of the shape that it stands for. */
+function pathOf(key: string, slots: Slots): string {
+  const disk = nameOf(slots.disks, key);
+  if (disk !== undefined) return `disks[${disk}]`;
+  const network = nameOf(slots.networks, key);
+  return network === undefined ? (paths[key] ?? key) : `networks[${network}]`;
+}
+
+function nameOf(names: Readonly<Record<string, string>>, slot: string): string | undefined {
+  return Object.entries(names).find(([, candidate]) => candidate === slot)?.[0];
+}

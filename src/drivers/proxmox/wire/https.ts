@@ -1,0 +1,188 @@
+import type { IncomingMessage } from "node:http";
+import { Agent, request as httpsRequest } from "node:https";
+import type { AgentOptions, RequestOptions } from "node:https";
+import type { TLSSocket } from "node:tls";
+import type { Clock } from "../../../kernel/clock.ts";
+import { encodeParams, type PveReply, type PveRequest, type Send } from "./wire.ts";
+
+/** How one endpoint is reached and how it proves who it is. */
+export interface HttpsEndpoint {
+  /** "https://pve1.example:8006". */
+  readonly url: string;
+  readonly token: { readonly id: string; readonly secret: string };
+  readonly tls: TlsTrust;
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+}
+
+/** By a pinned certificate, by an authority of one's own, or by a public one. */
+export interface TlsTrust {
+  readonly ca?: string;
+  /** SHA-256, in hexadecimal with colons; either case. */
+  readonly fingerprints?: readonly string[];
+  readonly serverName?: string;
+}
+
+/** The server closes idle connections after 5 s; one that is used later may be closing already. */
+const idleMs = 3_500;
+
+/** One reply. A full cluster's /cluster/resources stays far below it. */
+const replyBytesMax = 64 * 1024 * 1024;
+
+/** One endpoint over HTTPS. Nothing is ever repeated here. */
+export function httpsSend(endpoint: HttpsEndpoint): { send: Send; close: () => void } {
+  const agent = new Agent({
+    keepAlive: true,
+    timeout: idleMs,
+    maxCachedSessions: 0,
+    ...trustOptions(endpoint.tls),
+  });
+  const send: Send = (request) => exchange(request, endpoint, agent);
+  return { send, close: () => agent.destroy() };
+}
+
+function trustOptions({ ca, fingerprints, serverName }: TlsTrust): AgentOptions {
+  return {
+    ...(ca === undefined ? {} : { ca }),
+    ...(serverName === undefined ? {} : { servername: serverName }),
+    // A pinned certificate is compared by hand below, before a single byte of ours leaves.
+    rejectUnauthorized: fingerprints === undefined,
+  };
+}
+
+/**
+ * One exchange. The head of the request, with the token in it, is held back until the connection
+ * stands and has proven itself; then the fence is asked and the bytes leave in the same tick.
+ */
+function exchange(request: PveRequest, endpoint: HttpsEndpoint, agent: Agent): Promise<PveReply> {
+  return new Promise((resolve) => {
+    let hasLeft = false;
+    const { options, body } = httpOptions(request, endpoint);
+    const outgoing = httpsRequest({ ...options, agent });
+    const cancel = endpoint.clock.after(endpoint.timeoutMs, () => {
+      fail(new Error(`no answer within ${endpoint.timeoutMs / 1000} s`));
+    });
+    const settle = (reply: PveReply): void => {
+      cancel();
+      resolve(reply);
+      if (reply.type !== "answered") outgoing.destroy();
+    };
+    const fail = (error: Error): void => {
+      const detail = `${endpoint.url}: ${error.message}`;
+      settle(
+        hasLeft
+          ? { type: "lost", detail }
+          : { type: "notSent", why: isUntrusted(error) ? "certificate" : "unreachable", detail },
+      );
+    };
+    outgoing.on("error", fail);
+    outgoing.on("socket", (plain) => {
+      // cast: a request over HTTPS has a TLS socket.
+      const socket = plain as TLSSocket;
+      onceSecure(socket, () => {
+        const refusal = refusalOf(socket, endpoint, request);
+        if (refusal !== undefined) return settle(refusal);
+        hasLeft = true;
+        outgoing.end(body);
+      });
+    });
+    outgoing.on("response", (incoming) => {
+      receive(incoming, endpoint.url).then(settle, fail);
+    });
+  });
+}
+
+function httpOptions(
+  request: PveRequest,
+  endpoint: HttpsEndpoint,
+): { options: RequestOptions; body: string } {
+  const { method, path, params } = request;
+  const url = new URL(endpoint.url);
+  const encoded = encodeParams(params ?? {});
+  const inQuery = method === "GET" || method === "DELETE";
+  // A body on DELETE is refused with 501; none on POST needs its length said all the same.
+  const body = inQuery ? "" : encoded;
+  const { id, secret } = endpoint.token;
+  const options = {
+    method,
+    host: url.hostname.replaceAll(/^\[|\]$/g, ""),
+    port: url.port === "" ? 8006 : Number(url.port),
+    path: `/api2/json${path}${inQuery && encoded !== "" ? `?${encoded}` : ""}`,
+    headers: {
+      Authorization: `PVEAPIToken=${id}=${secret}`,
+      Accept: "application/json",
+      ...(inQuery
+        ? {}
+        : {
+            "Content-Type": "application/x-www-form-urlencoded",
+            "Content-Length": Buffer.byteLength(body),
+          }),
+    },
+  };
+  return { options, body };
+}
+
+/**
+ * The certificates that connections showed, kept from the moment of their handshake: Node does not
+ * tell it any more once a kept connection is used again.
+ */
+const shown = new WeakMap<TLSSocket, string>();
+
+function onceSecure(socket: TLSSocket, then: () => void): void {
+  // A kept connection is secure already; a new one says when it is.
+  if (shown.has(socket)) return then();
+  socket.once("secureConnect", () => {
+    shown.set(socket, socket.getPeerX509Certificate()?.fingerprint256 ?? "none");
+    then();
+  });
+}
+
+function refusalOf(
+  socket: TLSSocket,
+  { tls, url }: HttpsEndpoint,
+  request: PveRequest,
+): PveReply | undefined {
+  const seen = shown.get(socket) ?? "none";
+  const isTrusted =
+    tls.fingerprints === undefined ||
+    tls.fingerprints.some((fingerprint) => fingerprint.toUpperCase() === seen.toUpperCase());
+  if (!isTrusted) {
+    const detail = `${url} shows the certificate ${seen}, which is not one that was pinned`;
+    return { type: "notSent", why: "certificate", detail };
+  }
+  if (request.mayWrite !== undefined && !request.mayWrite()) {
+    return { type: "notSent", why: "fenced", detail: "this process may no longer write" };
+  }
+  return undefined;
+}
+
+async function receive(incoming: IncomingMessage, from: string): Promise<PveReply> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of incoming) {
+    // cast: no encoding was set, so the chunks are bytes.
+    const buffer = chunk as Buffer;
+    bytes += buffer.length;
+    if (bytes > replyBytesMax) throw new Error(`the reply is larger than ${replyBytesMax} bytes`);
+    chunks.push(buffer);
+  }
+  const body = Buffer.concat(chunks).toString("utf8");
+  const { statusCode = 0, statusMessage = "" } = incoming;
+  return { type: "answered", status: statusCode, reason: statusMessage, body, from };
+}
+
+/** OpenSSL's and Node's own codes for a certificate that does not prove what it should. */
+const certificateCodes = new Set([
+  "CERT_HAS_EXPIRED",
+  "CERT_NOT_YET_VALID",
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "ERR_TLS_CERT_ALTNAME_INVALID",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "UNABLE_TO_GET_ISSUER_CERT",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+]);
+
+function isUntrusted(error: Error): boolean {
+  return "code" in error && certificateCodes.has(String(error.code));
+}

@@ -1,0 +1,210 @@
+import type { Answer, Failure } from "./categories.ts";
+import type { Inventory, SystemView } from "./inventory.ts";
+import type { Lock, Machine, NewDisk, Shape } from "./machine.ts";
+import type { ClaimedMachine, Operation } from "./operation.ts";
+
+/**
+ * What a driver does for Berth, in Berth's words. No vendor's type, id format or enumeration
+ * crosses it: ids, slots, versions and task handles are opaque texts.
+ *
+ * Guarantees: every method may be repeated at any time; none waits for long work; values are plain
+ * JSON, because they are stored. A driver keeps nothing that it could not find out again.
+ *
+ * Errors: what can go wrong at work is a value with a category. A throw is a bug.
+ */
+export interface HypervisorDriver {
+  /** Who the system is, what it can do, and what the credentials lack. */
+  system(): Promise<Answer<SystemView>>;
+  /** Everything at one glance, at the price of one call. It says what it could not see. */
+  inventory(): Promise<Answer<Inventory>>;
+  /** What stands under a Claim. Only `ours` and `absent` may ever lead to an effect. */
+  observe(claim: ClaimedMachine, hints?: ObserveHints): Promise<Seen>;
+  /** An id that is free at this moment. Nothing is reserved by it: the Claim does that. */
+  propose(avoid: readonly string[]): Promise<Answer<string>>;
+  /** The shape as it would be seen here once applied, and what of it cannot be had. Pure. */
+  fit(shape: Shape): Fitted;
+  /** Everything that would make a creation fail, found before the first effect. */
+  preflight(draft: Draft): Promise<Preflight>;
+  /** Begins one operation. It has one effect at most, and none that `fence` does not allow. */
+  begin(operation: Operation, fence: Fence): Promise<Begun>;
+  /** How far a task is. */
+  look(task: TaskHandle): Promise<TaskView>;
+  /** Work of our own credentials on a machine since a moment: what a lost reply may have begun. */
+  recall(claim: ClaimedMachine, sinceMs: number): Promise<Answer<readonly RecalledTask[]>>;
+  /** Volumes under a Claim's id that nothing refers to, with what is known of whose they are. */
+  leftovers(claim: ClaimedMachine): Promise<Answer<readonly Leftover[]>>;
+  /** Image files on a storage, as a node sees it. */
+  images(place: ImagePlace): Promise<Answer<readonly ImageFile[]>>;
+  /** Lets go of connections. Calls under way may still end. */
+  close(): void;
+}
+
+export interface ObserveHints {
+  /** Since when work of ours may have begun: tells our husk from an older stranger's. */
+  readonly sinceMs?: number;
+  /** Our record of a reply by which a machine was reserved and no worker could be started. */
+  readonly workerNeverStarted?: boolean;
+  /** The power is not needed: saves a call, and leaves it Unknown. */
+  readonly withoutPower?: boolean;
+}
+
+/**
+ * What stands under a Claim's id.
+ *
+ * - `unknown`: unreachable, filtered or partial. Never leads to an effect.
+ * - `absent`: proven that nothing stands there.
+ * - `opaque`: reserved by us, and nothing is written in it yet: a machine in the making or in the
+ *   unmaking. Ours by the id and by a task of our own credentials.
+ * - `foreign`: something stands there that is not provably ours. Never touched.
+ * - `ours`: id, identity, mark and Claim agree.
+ */
+export type Seen =
+  | { readonly at: "unknown"; readonly failure: Failure }
+  | { readonly at: "absent" }
+  | { readonly at: "opaque"; readonly node: string; readonly lock: Lock }
+  | ForeignSeen
+  | { readonly at: "ours"; readonly machine: Machine };
+
+export interface ForeignSeen {
+  readonly at: "foreign";
+  readonly reason: ForeignReason;
+  /** What disagrees, for people. */
+  readonly detail: string;
+  readonly node?: string;
+  /** As far as it can be seen: adoption begins here. */
+  readonly machine?: Machine;
+}
+
+/**
+ * - `Stranger`: no mark. `Husk`: empty and locked, by work that was not ours.
+ * - `OtherInstallation`, `OtherOwner`: a whole mark that names another.
+ * - `Copied`: our mark on another id or identity, as clones and restores have it.
+ * - `Released`: our mark, let go on purpose.
+ * - `MarkLost`: the identity is right and the mark is gone or broken: somebody edited it.
+ * - `OtherKind`: the id belongs to something that is no virtual machine.
+ */
+export type ForeignReason =
+  | "Stranger"
+  | "Husk"
+  | "OtherInstallation"
+  | "OtherOwner"
+  | "Copied"
+  | "Released"
+  | "MarkLost"
+  | "OtherKind";
+
+export interface Fitted {
+  readonly shape: Shape;
+  readonly refusals: readonly Failure[];
+}
+
+/** A machine that is about to be made. */
+export interface Draft {
+  readonly claim: ClaimedMachine;
+  readonly node: string;
+  readonly shape: Shape;
+  readonly disks: readonly NewDisk[];
+}
+
+export interface Preflight {
+  /** All that is wrong, at once. Empty: go ahead. `NetworkError` among them: not all was seen. */
+  readonly findings: readonly Failure[];
+  /** Volumes that stand under the id already. They are a stranger's for ever. */
+  readonly volumesBefore: readonly string[];
+}
+
+/** The old leader's fence: asked in the same tick in which the bytes leave. */
+export interface Fence {
+  mayWrite(): boolean;
+}
+
+/** The hypervisor's own name of long work. */
+export type TaskHandle = string;
+
+/**
+ * What became of an attempt to begin.
+ *
+ * - `done`: it is so already, or was done at once.
+ * - `task`: it is under way.
+ * - `progressed`: it takes several effects here, and the next of them was done. Begin it again.
+ * - `refused`: it was not done; of a `configure`, single fields may have been. `leaves: "Husk"`:
+ *   nothing but an empty reservation, which has to be remembered (`workerNeverStarted`), since no
+ *   task will ever prove whose it is.
+ * - `blocked`: a lock or a limit of the hypervisor; nothing was done. No failure: wait.
+ * - `changed`: the machine is not as it was seen. Nothing was done: observe and plan anew.
+ * - `fenced`: the fence said no. Nothing was sent.
+ * - `unknown`: the reply was lost. Observe and recall before anything else.
+ */
+export type Begun =
+  | { readonly outcome: "done" }
+  | { readonly outcome: "task"; readonly task: TaskHandle }
+  | { readonly outcome: "progressed" }
+  | { readonly outcome: "refused"; readonly failure: Failure; readonly leaves?: "Husk" }
+  | { readonly outcome: "blocked"; readonly waitsFor: string }
+  | { readonly outcome: "changed"; readonly detail: string }
+  | { readonly outcome: "fenced" }
+  | { readonly outcome: "unknown"; readonly failure: Failure };
+
+/**
+ * - `warned`: it succeeded and complained: verify what it should have done.
+ * - `blocked`: it ended because another held a lock; try again later, no attempt is counted.
+ * - `changed`: it found the machine not as it was seen, and did nothing: observe and plan anew.
+ * - `lost`: it ended without saying how, or nobody remembers it: observe.
+ * - `unknown`: it could not be looked at: look again.
+ */
+export type TaskView =
+  | { readonly state: "running" }
+  | { readonly state: "succeeded" }
+  | { readonly state: "warned"; readonly cause: string }
+  | { readonly state: "failed"; readonly failure: Failure }
+  | { readonly state: "blocked"; readonly waitsFor: string }
+  | { readonly state: "changed"; readonly cause: string }
+  | { readonly state: "lost"; readonly cause: string }
+  | { readonly state: "unknown"; readonly failure: Failure };
+
+export interface RecalledTask {
+  readonly task: TaskHandle;
+  readonly does: "Create" | "Configure" | "Grow" | "Start" | "Stop" | "Destroy" | "Other";
+  readonly isRunning: boolean;
+  readonly sinceMs: number;
+}
+
+export interface Leftover {
+  readonly volume: string;
+  readonly storage: string;
+  readonly node: string;
+  readonly sizeBytes: number;
+  /**
+   * - `Claimed`: its id stands in the Claim.
+   * - `MadeUnderMark`: it appeared on storage that nobody else uses while our marked machine had
+   *   the id. Only these two are ours to remove.
+   * - `Before`: it was there before us. `Unattributed`: nobody knows.
+   */
+  readonly proof: "Claimed" | "MadeUnderMark" | "Before" | "Unattributed";
+}
+
+export interface ImagePlace {
+  readonly node: string;
+  readonly storage: string;
+}
+
+export interface ImageFile {
+  readonly volume: string;
+  readonly fileName: string;
+  readonly sizeBytes: number;
+}
+
+/** For migrations, later: the blocks of a disk by offset. A driver that has none leaves it out. */
+export interface DiskBlocks {
+  read(volume: string, range: BlockRange): AsyncIterable<DiskBlock>;
+  write(volume: string, block: DiskBlock, fence: Fence): Promise<Answer<void>>;
+}
+
+export interface BlockRange {
+  readonly offsetBytes: number;
+  readonly lengthBytes: number;
+}
+
+export type DiskBlock =
+  | { readonly offsetBytes: number; readonly data: Uint8Array }
+  | { readonly offsetBytes: number; readonly zeroBytes: number };

@@ -1,0 +1,77 @@
+export { answered, categoryPolicies, failed } from "./categories.ts";
+export type { Answer, CategoryPolicy, Failure } from "./categories.ts";
+export type {
+  Begun,
+  BlockRange,
+  DiskBlock,
+  DiskBlocks,
+  Draft,
+  Fence,
+  Fitted,
+  ForeignReason,
+  ForeignSeen,
+  HypervisorDriver,
+  ImageFile,
+  ImagePlace,
+  Leftover,
+  ObserveHints,
+  Preflight,
+  RecalledTask,
+  Seen,
+  TaskHandle,
+  TaskView,
+} from "./contract.ts";
+export { shapeDifferences } from "./differences.ts";
+export type { Difference } from "./differences.ts";
+export type {
+  Capability,
+  Inventory,
+  InventoryMachine,
+  InventoryNode,
+  InventoryStorage,
+  StorageContent,
+  SystemView,
+} from "./inventory.ts";
+export type {
+  Bus,
+  CloudInitShape,
+  CpuShape,
+  DiskLimits,
+  DiskRates,
+  DiskShape,
+  Fill,
+  GuestAddress,
+  GuestFamily,
+  Lock,
+  LockKind,
+  Machine,
+  MemoryShape,
+  NetworkShape,
+  NewDisk,
+  Power,
+  ScsiController,
+  SeenDisk,
+  SeenNetwork,
+  SeenVolume,
+  Shape,
+  StartupShape,
+} from "./machine.ts";
+export { formatMark, readMark, releasedMark, removeMark, writeMark } from "./mark.ts";
+export type { Mark, MarkedText } from "./mark.ts";
+export type {
+  AddDisk,
+  Basis,
+  ClaimedMachine,
+  Configure,
+  CreateShell,
+  Destroy,
+  FetchImage,
+  Grow,
+  Operation,
+  PowerOff,
+  PowerOn,
+  Release,
+  RemoveVolume,
+  Stamp,
+  StampedDisk,
+} from "./operation.ts";

@@ -1,0 +1,251 @@
+import assert from "node:assert/strict";
+import type { Basis, ClaimedMachine, Operation } from "../operation.ts";
+import type { Bench, Laws } from "./stage.ts";
+
+/** That nothing is done to what is not ours, nor on what is not so any more. */
+export const safety: Laws = {
+  "does not make a machine where a stranger's stands, and leaves that alone": async (bench) => {
+    const claim = await bench.claim();
+    const { behind, node } = bench.stage;
+    behind.strangerTakes(claim.externalId);
+    const seen = await bench.observe(claim);
+    assert(seen.at === "foreign" && seen.reason === "Stranger");
+    const begun = await bench.begin({ kind: "create", claim, node, shape: {} });
+    assert(begun.outcome === "refused" && begun.failure.category === "IdentityConflict");
+    const at = { node, version: seen.machine?.version ?? "" };
+    for (const operation of everything(bench, { claim, at })) {
+      const refused = await bench.begin(operation);
+      assert.equal(refused.outcome, "refused", operation.kind);
+    }
+    assert.deepEqual(behind.machines(), [claim.externalId]);
+    assert.deepEqual(await bench.observe(claim), seen);
+  },
+
+  "knows a copy of its machine for what it is": async (bench) => {
+    const claim = await bench.machine();
+    const copyId = (await bench.claim()).externalId;
+    bench.stage.behind.copy(claim.externalId, copyId);
+    const seen = await bench.observe({ ...claim, externalId: copyId });
+    assert(seen.at === "foreign" && seen.reason === "Copied");
+    await bench.ours(claim);
+  },
+
+  "does not take another object's or another installation's machine for its own": async (bench) => {
+    const claim = await bench.machine();
+    const other = { ...claim, owner: { namespace: "conformance", name: "db" } };
+    const theirs = { ...claim, installation: "00000000-0000-4000-8000-00000000beef" };
+    const byOwner = await bench.observe(other);
+    const byInstallation = await bench.observe(theirs);
+    assert(byOwner.at === "foreign" && byOwner.reason === "OtherOwner");
+    assert(byInstallation.at === "foreign" && byInstallation.reason === "OtherInstallation");
+  },
+
+  "does not know its machine any more when somebody removed the mark": async (bench) => {
+    const claim = await bench.machine();
+    const at = await bench.at(claim);
+    bench.stage.behind.writeNotes(claim.externalId, () => "all mine");
+    const seen = await bench.observe(claim);
+    assert(seen.at === "foreign" && seen.reason === "MarkLost");
+    const begun = await bench.begin({ kind: "destroy", claim, at, volumes: [] });
+    assert.equal(begun.outcome, "refused");
+  },
+
+  "keeps what people write around the mark": async (bench) => {
+    const claim = await bench.machine({ notes: "above" });
+    bench.stage.behind.writeNotes(claim.externalId, (notes) => `${notes}\nbelow`);
+    assert.equal((await bench.ours(claim)).shape.notes, "above\nbelow");
+    const disks = [{ name: "more" }];
+    const at = await bench.at(claim);
+    await bench.succeed({ kind: "stamp", claim, at, disks, networks: [] });
+    assert.equal((await bench.ours(claim)).shape.notes, "above\nbelow");
+  },
+
+  "does nothing that rests on an old sight of the machine": async (bench) => {
+    const claim = await bench.machine();
+    const at = await bench.at(claim);
+    bench.stage.behind.writeNotes(claim.externalId, (notes) => `changed by hand\n${notes}`);
+    for (const operation of everything(bench, { claim, at })) {
+      const begun = await bench.begin(operation);
+      // Some hypervisors look at the version only once the work has begun.
+      const end = begun.outcome === "task" ? (await bench.end(begun.task)).state : begun.outcome;
+      assert.equal(end, "changed", `${operation.kind}: ${JSON.stringify(begun)}`);
+    }
+    const machine = await bench.ours(claim);
+    assert.equal(machine.power, "Stopped");
+    assert.equal(machine.disks.length, 1);
+  },
+
+  "sends nothing once it may not write any more": async (bench) => {
+    const claim = await bench.machine();
+    const machine = await bench.ours(claim);
+    const at = await bench.at(claim);
+    const closed = { mayWrite: () => false };
+    const volumes = machine.volumes.map(({ id }) => id);
+    for (const operation of everything(bench, { claim, at, volumes })) {
+      const begun = await bench.begin(operation, closed);
+      assert.deepEqual(begun, { outcome: "fenced" }, operation.kind);
+    }
+    assert.deepEqual(await bench.ours(claim), machine);
+  },
+
+  "does not destroy a machine with a volume that nobody accounted for": async (bench) => {
+    const claim = await bench.machine();
+    const begun = await bench.begin({
+      kind: "destroy",
+      claim,
+      at: await bench.at(claim),
+      volumes: [],
+    });
+    assert.equal(begun.outcome, "changed");
+    assert.equal((await bench.ours(claim)).disks.length, 1);
+  },
+
+  "removes a volume only when it is provably ours and nobody uses it": async (bench) => {
+    const { behind, node } = bench.stage;
+    const claim = await bench.machine();
+    const volume = behind.leaveVolume(claim.externalId);
+    const [used] = (await bench.ours(claim)).volumes;
+    assert(used !== undefined);
+    const remove = (of: ClaimedMachine, id: string): Operation => {
+      return { kind: "removeVolume", claim: of, node, volume: id };
+    };
+    const before = { ...claim, preflightVolumes: [volume] };
+    assert.equal((await bench.begin(remove(before, volume))).outcome, "refused");
+    const { preflightVolumes: _, ...unlisted } = claim;
+    assert.equal((await bench.begin(remove(unlisted, volume))).outcome, "refused");
+    assert.equal((await bench.begin(remove(claim, used.id))).outcome, "refused");
+    const found = await bench.stage.settle(bench.driver.leftovers(claim));
+    assert(found.ok);
+    assert.deepEqual(
+      found.value.map((leftover) => [leftover.volume, leftover.proof]),
+      [[volume, "MadeUnderMark"]],
+    );
+    const counted = behind.volumes().length;
+    await bench.succeed(remove(claim, volume));
+    assert.equal(behind.volumes().length, counted - 1);
+    await bench.succeed(remove(claim, volume));
+  },
+};
+
+interface Target {
+  readonly claim: ClaimedMachine;
+  readonly at: Basis;
+  readonly volumes?: readonly string[];
+}
+
+/** Every operation on a machine that stands. */
+function everything(bench: Bench, { claim, at, volumes = [] }: Target): Operation[] {
+  const disk = bench.blank("data");
+  return [
+    { kind: "addDisk", claim, at, disk },
+    { kind: "grow", claim, at, disk: "root", sizeBytes: 64 * 1024 ** 3 },
+    { kind: "configure", claim, at, shape: { cpu: { cores: 7 } } },
+    { kind: "stamp", claim, at, disks: [{ name: "third" }], networks: [] },
+    { kind: "release", claim, at },
+    { kind: "powerOn", claim, at },
+    { kind: "powerOff", claim, at, mode: "Forced" },
+    { kind: "destroy", claim, at, volumes },
+  ];
+}
+
+/** That a lost reply, a dead worker or a dead network lead to looking and to nothing else. */
+export const settling: Laws = {
+  "settles a creation whose reply was lost by looking": async (bench) => {
+    const { behind, node } = bench.stage;
+    const claim = await bench.claim();
+    behind.loseNext("reply");
+    const begun = await bench.begin({ kind: "create", claim, node, shape: { name: "web" } });
+    assert(begun.outcome === "unknown" && begun.failure.category === "UnknownOutcome");
+    await finishRecalled(bench, claim);
+    await bench.ours(claim);
+    assert.deepEqual(behind.machines(), [claim.externalId]);
+  },
+
+  "settles a creation that never arrived by looking": async (bench) => {
+    const { behind, node } = bench.stage;
+    const claim = await bench.claim();
+    behind.loseNext("request");
+    const begun = await bench.begin({ kind: "create", claim, node, shape: { name: "web" } });
+    assert(begun.outcome === "unknown" || begun.outcome === "refused");
+    assert.deepEqual(await bench.observe(claim), { at: "absent" });
+    await bench.succeed({ kind: "create", claim, node, shape: { name: "web" } });
+  },
+
+  "makes no second disk when the reply of the first was lost": async (bench) => {
+    const { behind } = bench.stage;
+    const claim = await bench.shell();
+    const operation: Operation = {
+      kind: "addDisk",
+      claim,
+      at: await bench.at(claim),
+      disk: bench.blank("root"),
+    };
+    behind.loseNext("reply");
+    assert.equal((await bench.begin(operation)).outcome, "unknown");
+    await finishRecalled(bench, claim);
+    assert.equal((await bench.ours(claim)).disks.length, 1);
+    assert.equal((await bench.begin(operation)).outcome, "changed");
+    assert.equal(behind.volumes().length, 1);
+  },
+
+  "goes on after the worker of a disk was killed, and finds what it left": async (bench) => {
+    const { behind, node } = bench.stage;
+    const claim = await bench.shell();
+    const disk = bench.blank("root");
+    const begun = await bench.begin({ kind: "addDisk", claim, at: await bench.at(claim), disk });
+    assert(begun.outcome === "task");
+    behind.kill(begun.task);
+    assert.equal((await bench.end(begun.task)).state, "lost");
+    assert.deepEqual((await bench.ours(claim)).disks, []);
+    const left = await bench.stage.settle(bench.driver.leftovers(claim));
+    assert(left.ok);
+    for (const { volume, proof } of left.value) {
+      assert.equal(proof, "MadeUnderMark");
+      await bench.succeed({ kind: "removeVolume", claim, node, volume });
+    }
+    await bench.succeed({ kind: "addDisk", claim, at: await bench.at(claim), disk });
+    assert.equal(behind.volumes().length, 1);
+  },
+
+  "waits while its machine is in the making, and says when nobody makes it any more": async (
+    bench,
+  ) => {
+    const { behind, node } = bench.stage;
+    const claim = await bench.claim();
+    const begun = await bench.begin({ kind: "create", claim, node, shape: { name: "web" } });
+    assert(begun.outcome === "task");
+    behind.kill(begun.task);
+    const seen = await bench.observe(claim);
+    assert(seen.at === "opaque", JSON.stringify(seen));
+    assert.equal(seen.lock.state, "Dead");
+    assert.match(seen.lock.remedy ?? "", new RegExp(claim.externalId));
+  },
+
+  "knows nothing when nobody answers, and does nothing": async (bench) => {
+    const claim = await bench.machine();
+    const at = await bench.at(claim);
+    bench.stage.behind.cutOff();
+    const seen = await bench.observe(claim);
+    assert(seen.at === "unknown" && seen.failure.category === "NetworkError");
+    const inventory = await bench.stage.settle(bench.driver.inventory());
+    assert.equal(inventory.ok, false);
+    const begun = await bench.begin({ kind: "powerOn", claim, at });
+    assert(begun.outcome === "refused" && begun.failure.category === "NetworkError");
+  },
+
+  "remembers its own work on a machine": async (bench) => {
+    const claim = await bench.machine();
+    const recalled = await bench.stage.settle(bench.driver.recall(claim, 0));
+    assert(recalled.ok);
+    const does = recalled.value.map((task) => task.does);
+    assert(does.includes("Create") && does.includes("Configure"), does.join());
+    assert(recalled.value.every(({ isRunning }) => !isRunning));
+  },
+};
+
+/** What a controller does after a lost reply: it looks for its own work and waits for it. */
+async function finishRecalled(bench: Bench, claim: ClaimedMachine): Promise<void> {
+  const recalled = await bench.stage.settle(bench.driver.recall(claim, 0));
+  assert(recalled.ok, JSON.stringify(recalled));
+  for (const { task, isRunning } of recalled.value) if (isRunning) await bench.end(task);
+}

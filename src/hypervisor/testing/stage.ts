@@ -1,0 +1,152 @@
+import assert from "node:assert/strict";
+import type { Begun, Fence, HypervisorDriver, Seen, TaskView } from "../contract.ts";
+import type { Machine, NewDisk, Shape } from "../machine.ts";
+import type { Basis, ClaimedMachine, Operation } from "../operation.ts";
+
+/** One hypervisor to test a driver on, made anew for every test, and a way to look behind it. */
+export interface Stage {
+  readonly driver: HypervisorDriver;
+  readonly node: string;
+  readonly storage: string;
+  readonly network: string;
+  /** An image that a disk can be filled from; absent where this hypervisor has none. */
+  readonly image?: { readonly volume: string; readonly sizeBytes: number };
+  readonly behind: Behind;
+  /** Lets the hypervisor's time pass until the work is done. */
+  settle<T>(work: Promise<T>): Promise<T>;
+  /** Lets the hypervisor's time pass. */
+  pass(ms: number): Promise<void>;
+  nowMs(): number;
+}
+
+/** What can happen to a hypervisor without the driver. */
+export interface Behind {
+  /** Ids of all machines that stand there, husks included. */
+  machines(): string[];
+  /** Ids of all volumes that belong to machines. */
+  volumes(): string[];
+  /** Somebody else makes a machine under an id. */
+  strangerTakes(externalId: string): void;
+  /** Somebody copies a machine with all its notes; the copy has another id and identity. */
+  copy(externalId: string, copyId: string): void;
+  /** Somebody changes a machine by hand: its notes, keeping what they hold. */
+  writeNotes(externalId: string, change: (notes: string) => string): void;
+  /** A volume under an id that nothing refers to. Its id is returned. */
+  leaveVolume(externalId: string): string;
+  /** The next write is done and its reply is lost; or it never arrives. */
+  loseNext(what: "reply" | "request"): void;
+  /** A task's worker dies without a word. */
+  kill(task: string): void;
+  /** Nobody answers any more. */
+  cutOff(): void;
+}
+
+const open: Fence = { mayWrite: () => true };
+
+const gibibyte = 1024 ** 3;
+
+/** A stage with the acts that most tests begin with. */
+export class Bench {
+  readonly stage: Stage;
+
+  constructor(stage: Stage) {
+    this.stage = stage;
+  }
+
+  get driver(): HypervisorDriver {
+    return this.stage.driver;
+  }
+
+  async claim(name = "web"): Promise<ClaimedMachine> {
+    const proposal = await this.stage.settle(this.driver.propose([]));
+    assert(proposal.ok, JSON.stringify(proposal));
+    return {
+      externalId: proposal.value,
+      identity: identityFor(proposal.value),
+      installation: "7f3f3b52-90b4-4b6b-9d39-0c9f5a4be001",
+      owner: { namespace: "conformance", name },
+      node: this.stage.node,
+      preflightVolumes: [],
+      reservedAt: new Date(this.stage.nowMs()).toISOString(),
+    };
+  }
+
+  observe(claim: ClaimedMachine): Promise<Seen> {
+    return this.stage.settle(this.driver.observe(claim));
+  }
+
+  async ours(claim: ClaimedMachine): Promise<Machine> {
+    const seen = await this.observe(claim);
+    assert(seen.at === "ours", `not ours: ${JSON.stringify(seen)}`);
+    return seen.machine;
+  }
+
+  begin(operation: Operation, fence = open): Promise<Begun> {
+    return this.stage.settle(this.driver.begin(operation, fence));
+  }
+
+  /** Begins an operation and sees it through. */
+  async carryOut(operation: Operation): Promise<TaskView> {
+    const begun = await this.begin(operation);
+    if (begun.outcome === "done") return { state: "succeeded" };
+    if (begun.outcome === "progressed") return await this.carryOut(operation);
+    assert(begun.outcome === "task", `${operation.kind}: ${JSON.stringify(begun)}`);
+    return await this.end(begun.task);
+  }
+
+  async succeed(operation: Operation): Promise<void> {
+    const end = await this.carryOut(operation);
+    assert.equal(end.state, "succeeded", `${operation.kind}: ${JSON.stringify(end)}`);
+  }
+
+  /** Looks at a task until it has ended. */
+  async end(task: string): Promise<TaskView> {
+    for (let looks = 0; looks < 1000; looks++) {
+      const view = await this.stage.settle(this.driver.look(task));
+      if (view.state !== "running") return view;
+      await this.stage.pass(500);
+    }
+    throw new Error(`the task ${task} does not end`);
+  }
+
+  /** A marked machine without disks. */
+  async shell(shape: Shape = {}): Promise<ClaimedMachine> {
+    const claim = await this.claim();
+    const { node } = this.stage;
+    const disks = [{ name: "root" }, { name: "data" }];
+    await this.succeed({ kind: "create", claim, node, shape: { name: "web", disks, ...shape } });
+    return claim;
+  }
+
+  /** The same with a blank disk. */
+  async machine(shape: Shape = {}): Promise<ClaimedMachine> {
+    const claim = await this.shell(shape);
+    await this.succeed({
+      kind: "addDisk",
+      claim,
+      at: await this.at(claim),
+      disk: this.blank("root"),
+      bootOrder: ["root"],
+    });
+    return claim;
+  }
+
+  blank(name: string, gibibytes = 2): NewDisk {
+    const { storage } = this.stage;
+    return { name, storage, sizeBytes: gibibytes * gibibyte, fill: { from: "blank" } };
+  }
+
+  async at(claim: ClaimedMachine): Promise<Basis> {
+    const { node, version } = await this.ours(claim);
+    return { node, version };
+  }
+}
+
+/** A UUID that is different for every id. */
+function identityFor(externalId: string): string {
+  const digits = Buffer.from(externalId).toString("hex").padStart(12, "0").slice(-12);
+  return `c0ffee00-0000-4000-8000-${digits}`;
+}
+
+/** What every driver must do, by the sentence that says so. */
+export type Laws = Readonly<Record<string, (bench: Bench) => Promise<void>>>;
