@@ -1,0 +1,25 @@
+export { seededRandom } from "./seeded-random.ts";
+export {
+  ConnectionLost,
+  ConnectionRefused,
+  isRelease,
+  ProxmoxModel,
+  releases,
+  smallCluster,
+  startProxmoxSimulator,
+  tokenName,
+  tokenUser,
+} from "./proxmox/index.ts";
+export type {
+  ApiRequest,
+  ApiResponse,
+  ClusterState,
+  ModelOptions,
+  Release,
+  RequestFault,
+  Simulator,
+  SimulatorOptions,
+  StepFault,
+  Timing,
+  WorldOptions,
+} from "./proxmox/index.ts";

@@ -1,0 +1,29 @@
+import type { TaskState } from "../state.ts";
+
+/** A task in lists: running ones have no end, finished ones their exit status as status. */
+export function taskRow(task: TaskState, { isSaved = false } = {}): object {
+  const { endMs, exitStatus } = task;
+  return {
+    ...identity(task),
+    ...(endMs === undefined ? {} : { endtime: Math.floor(endMs / 1000) }),
+    status: endMs === undefined ? "RUNNING" : exitStatus,
+    ...(isSaved && endMs !== undefined ? { saved: "1" } : {}),
+  };
+}
+
+/** What a task is, in every place that shows one. */
+export function identity(task: TaskState): object {
+  const { upid, node, pid, pstart, startMs, type, id, user } = task;
+  const [userid = "", tokenid] = user.split("!");
+  return {
+    upid,
+    node,
+    pid,
+    pstart,
+    starttime: Math.floor(startMs / 1e3),
+    type,
+    id,
+    user: userid,
+    ...(tokenid === undefined ? {} : { tokenid }),
+  };
+}

@@ -1,0 +1,15 @@
+export { FaultBook } from "./faults.ts";
+export type { RequestFault, StepFault } from "./faults.ts";
+export type { Fetched } from "./fetcher.ts";
+export { ConnectionLost, ConnectionRefused } from "./http/message.ts";
+export type { ApiRequest, ApiResponse } from "./http/message.ts";
+export { ProxmoxModel } from "./model.ts";
+export type { ModelOptions } from "./model.ts";
+export { isRelease, releases } from "./release.ts";
+export type { Release } from "./release.ts";
+export { startProxmoxSimulator } from "./start.ts";
+export type { Simulator, SimulatorOptions } from "./start.ts";
+export type { ClusterState, Volume } from "./state.ts";
+export type { Timing } from "./timing.ts";
+export { smallCluster, tokenName, tokenUser } from "./world.ts";
+export type { WorldOptions } from "./world.ts";
