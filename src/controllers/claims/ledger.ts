@@ -1,0 +1,272 @@
+import { annotations, apiVersion, claimKind } from "../../api/index.ts";
+import type { Claim, ClaimSpec, VirtualMachine } from "../../api/index.ts";
+import { isOutcomeUnknown, type Client, type Informer } from "../../client/index.ts";
+import { formatTime, type Clock } from "../../kernel/clock.ts";
+import { objectKey } from "../../kernel/object.ts";
+import { ApiError } from "../../kernel/status.ts";
+import { answered, failed, type Answer } from "../../hypervisor/index.ts";
+import { claimName } from "./claim-name.ts";
+import { WrittenObjects } from "./written.ts";
+
+export interface LedgerOptions {
+  readonly client: Client;
+  /** With the index `owner`: see `claimIndexes`. */
+  readonly claims: Informer<Claim>;
+  readonly clock: Clock;
+  readonly installation: string;
+}
+
+/** What a new Claim says. */
+export interface Reservation {
+  readonly vm: VirtualMachine;
+  readonly hypervisor: ClaimSpec["hypervisor"];
+  readonly externalId: string;
+  readonly idChosenBy: ClaimSpec["idChosenBy"];
+  readonly identity: string;
+  readonly node: string;
+  readonly preflightVolumes: readonly string[];
+  readonly resources: NonNullable<ClaimSpec["resources"]>;
+}
+
+export type Reserved =
+  | { readonly is: "ours"; readonly claim: Claim }
+  | { readonly is: "taken"; readonly by: Claim };
+
+export const claimIndexes = {
+  owner: ({ spec }: Claim): string[] => [objectKey(spec.owner)],
+  system: ({ spec }: Claim): string[] => [spec.hypervisor.systemId],
+  hypervisor: ({ spec }: Claim): string[] => [spec.hypervisor.name],
+};
+
+/** How long an id of Berth's own choice rests after its machine was deleted. */
+export const quarantineMs = 24 * 60 * 60 * 1000;
+
+/**
+ * Which machine belongs to whom.
+ *
+ * Guarantees: an id has one Claim at most, because its name is a hash of both. A Claim that another
+ * object holds is never changed. Every write names the version that it replaces; one whose reply
+ * was lost is looked up before anything rests on it. All methods are safe to repeat.
+ */
+export class Ledger {
+  readonly #options: LedgerOptions;
+  readonly #claims: WrittenObjects<Claim>;
+  readonly #client;
+
+  constructor(options: LedgerOptions) {
+    this.#options = options;
+    this.#claims = new WrittenObjects(options.claims);
+    this.#client = options.client.of(claimKind);
+  }
+
+  get installation(): string {
+    return this.#options.installation;
+  }
+
+  /** Ids on a system that nobody should choose: claimed, resting, or let go and still there. */
+  idsOn(systemId: string): string[] {
+    return this.#claims.byIndex("system", systemId).map(({ spec }) => spec.externalId);
+  }
+
+  /** Claims that keep a Hypervisor from going away. */
+  countOn(hypervisor: string): number {
+    return this.#claims.byIndex("hypervisor", hypervisor).filter(({ spec }) => isHeld(spec)).length;
+  }
+
+  /** What the machines of a namespace take on a system, as quotas count it. */
+  heldBy(namespace: string, systemId: string): ClaimSpec[] {
+    return this.#claims
+      .byIndex("system", systemId)
+      .map(({ spec }) => spec)
+      .filter((spec) => isHeld(spec) && spec.owner.namespace === namespace);
+  }
+
+  /**
+   * The Claim that a VM holds. The id in its status names it, so that not even an old list can hide
+   * it; without one it is found by the owner, as after an import.
+   */
+  async find(vm: VirtualMachine): Promise<Answer<Claim | undefined>> {
+    const named = await this.#named(vm);
+    if (named !== undefined) return answered(named);
+    const key = objectKey(vm.metadata);
+    for (const { metadata, spec } of this.#claims.byIndex("owner", key)) {
+      // What lies here may be old: before a conflict is declared the server is asked.
+      const claim = isMachine(spec) ? await this.#read(metadata.name ?? "") : undefined;
+      if (claim !== undefined && isMachine(claim.spec)) return this.#rebound(claim, vm);
+    }
+    return answered(undefined);
+  }
+
+  /** What would be reserved, for whoever has to look before. */
+  draft(reservation: Reservation): ClaimSpec {
+    return this.#newClaim(reservation).spec;
+  }
+
+  /** Reserves an id: by creating its Claim, or by taking over one that nobody lives in. */
+  async reserve(reservation: Reservation): Promise<Reserved> {
+    const claim = this.#newClaim(reservation);
+    try {
+      return { is: "ours", claim: this.#claims.note(await this.#client.create(claim)) };
+    } catch (error) {
+      const isThere = error instanceof ApiError && error.code === 409;
+      if (!isThere && !isOutcomeUnknown(error)) throw error;
+      const there = await this.#read(claim.metadata.name ?? "");
+      // Our own earlier try, whose reply was lost or which a crash cut off.
+      if (there === undefined) throw error;
+      if (isHeld(there.spec)) return isSame(there, claim) ? ours(there) : taken(there);
+      if (!this.#isFree(there.spec)) return taken(there);
+      return ours(await this.#update(there, claim.spec));
+    }
+  }
+
+  /** Changes what is known of a machine. */
+  async record(claim: Claim, change: Partial<ClaimSpec>): Promise<Claim> {
+    return this.#update(claim, { ...claim.spec, ...change });
+  }
+
+  /** The machine is gone, proven. An id that Berth chose rests; a person's may be used at once. */
+  async retire(claim: Claim): Promise<void> {
+    if (claim.spec.idChosenBy === "User") return this.remove(claim);
+    const untilMs = this.#options.clock.nowMs() + quarantineMs;
+    const quarantineUntil = formatTime(untilMs);
+    const { volumes: _volumes, ...spec } = claim.spec;
+    await this.#update(claim, { ...spec, state: "Quarantined", quarantineUntil });
+  }
+
+  /** The machine was let go and stays where it is. The Claim is kept: it says whose it was. */
+  async release(claim: Claim, releaseReason: string): Promise<void> {
+    const releasedAt = formatTime(this.#options.clock.nowMs());
+    await this.#update(claim, { ...claim.spec, state: "Released", releasedAt, releaseReason });
+  }
+
+  /** Deletes this very version of a Claim. */
+  async remove({ metadata }: Claim): Promise<void> {
+    const { name = "", uid = "", resourceVersion = "" } = metadata;
+    try {
+      await this.#client.delete({ name }, { preconditions: { uid, resourceVersion } });
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 404) throw error;
+    }
+    this.#claims.forget(name);
+  }
+
+  async #named(vm: VirtualMachine): Promise<Claim | undefined> {
+    const { externalId } = vm.status ?? {};
+    if (externalId === undefined) return undefined;
+    const owned = this.#claims.byIndex("owner", objectKey(vm.metadata));
+    const known = owned.find(({ spec }) => spec.externalId === externalId);
+    if (known !== undefined && isHolder(known, vm)) return known;
+    const systemId = this.#systemOf(vm);
+    if (systemId === undefined) return undefined;
+    const claim = await this.#read(claimName(systemId, externalId));
+    return claim !== undefined && isHolder(claim, vm) ? claim : undefined;
+  }
+
+  /** Set by whoever knows the Hypervisor: a VM's status names the object, a Claim the system. */
+  systemOf: (hypervisor: string) => string | undefined = () => undefined;
+
+  #systemOf(vm: VirtualMachine): string | undefined {
+    return this.systemOf(vm.status?.hypervisor ?? vm.spec.hypervisorRef.name);
+  }
+
+  /** The owner's own, or rebound to an object that proves to be the same one come back. */
+  async #rebound(claim: Claim, vm: VirtualMachine): Promise<Answer<Claim>> {
+    if (isOwner(claim, vm)) return answered(claim);
+    const { uid = "", annotations: written } = vm.metadata;
+    if (written?.[annotations.identity] !== claim.spec.identity) {
+      return failed(strangersClaim(vm, claim));
+    }
+    const owner = { ...claim.spec.owner, uid };
+    return answered(await this.#update(claim, { ...claim.spec, owner }));
+  }
+
+  async #read(name: string): Promise<Claim | undefined> {
+    try {
+      return this.#claims.note(await this.#client.get({ name }));
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 404) throw error;
+      this.#claims.forget(name);
+      return undefined;
+    }
+  }
+
+  async #update(claim: Claim, spec: ClaimSpec): Promise<Claim> {
+    return this.#claims.note(await this.#client.update({ ...claim, spec }));
+  }
+
+  #isFree({ state, quarantineUntil = "" }: ClaimSpec): boolean {
+    if (state === "Released") return true;
+    return state === "Quarantined" && Date.parse(quarantineUntil) <= this.#options.clock.nowMs();
+  }
+
+  #newClaim(reservation: Reservation): Claim {
+    const { vm, hypervisor, externalId, idChosenBy, identity, node, resources } = reservation;
+    const { namespace = "", name = "", uid = "" } = vm.metadata;
+    return {
+      apiVersion,
+      kind: "Claim",
+      metadata: { name: claimName(hypervisor.systemId, externalId) },
+      spec: {
+        hypervisor,
+        externalId,
+        idChosenBy,
+        state: "Reserved",
+        role: "Machine",
+        origin: "Created",
+        everStood: false,
+        identity,
+        installation: this.#options.installation,
+        owner: { namespace, name, uid },
+        node,
+        preflightVolumes: [...reservation.preflightVolumes],
+        resources,
+        reservedAt: formatTime(this.#options.clock.nowMs()),
+      },
+    };
+  }
+}
+
+/** Somebody lives in it. */
+export function isHeld({ state }: ClaimSpec): boolean {
+  return state === "Reserved" || state === "Bound";
+}
+
+function isMachine(spec: ClaimSpec): boolean {
+  return isHeld(spec) && spec.role === "Machine";
+}
+
+function isHolder(claim: Claim, vm: VirtualMachine): boolean {
+  const { identity = claim.spec.identity } = vm.status ?? {};
+  return isHeld(claim.spec) && isOwner(claim, vm) && claim.spec.identity === identity;
+}
+
+function isOwner({ spec }: Claim, { metadata }: VirtualMachine): boolean {
+  return objectKey(spec.owner) === objectKey(metadata) && spec.owner.uid === metadata.uid;
+}
+
+function isSame(there: Claim, claim: Claim): boolean {
+  const isOurs = there.spec.installation === claim.spec.installation;
+  const isSameOwner = there.spec.owner.uid === claim.spec.owner.uid;
+  return isOurs && isSameOwner && there.spec.identity === claim.spec.identity;
+}
+
+function ours(claim: Claim): Reserved {
+  return { is: "ours", claim };
+}
+
+function taken(by: Claim): Reserved {
+  return { is: "taken", by };
+}
+
+function strangersClaim(vm: VirtualMachine, { spec }: Claim): Parameters<typeof failed>[0] {
+  const key = objectKey(vm.metadata);
+  return {
+    category: "IdentityConflict",
+    message:
+      `An earlier object ${key} left the machine ${spec.externalId} on ${spec.hypervisor.name}, ` +
+      "and nothing proves that it belongs to this one.",
+    remedy:
+      `To give it to this object: kubectl annotate vm -n ${spec.owner.namespace} ` +
+      `${spec.owner.name} ${annotations.identity}=${spec.identity}`,
+  };
+}

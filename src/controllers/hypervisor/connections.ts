@@ -1,0 +1,101 @@
+import type { Hypervisor, HypervisorSpec } from "../../api/index.ts";
+import type { Failure, HypervisorDriver, Inventory } from "../../hypervisor/index.ts";
+import { jsonEqual } from "../../kernel/json.ts";
+
+/** What a Secret holds, as texts. */
+export type Credentials = Readonly<Record<string, string>>;
+
+/** Makes the driver of a Hypervisor. It opens nothing by itself; credentials are never kept. */
+export type Connect = (
+  hypervisor: Hypervisor,
+  credentials: Credentials | undefined,
+) => HypervisorDriver;
+
+/** A hypervisor that answered, is who it should be, and was looked at whole. */
+export interface Connection {
+  readonly name: string;
+  readonly systemId: string;
+  readonly driver: HypervisorDriver;
+  readonly spec: HypervisorSpec;
+  /** What was seen at the last tick. */
+  readonly inventory: Inventory;
+}
+
+/** A connection, or why there is none now. */
+export type Reach =
+  | { readonly is: "ready"; readonly connection: Connection }
+  | { readonly is: "away"; readonly failure: Failure };
+
+/** What other controllers hear of a hypervisor. */
+export interface ConnectionListener {
+  /** It can be used again, cannot be used any longer, or its spec is another. */
+  readonly changed: (hypervisor: string) => void;
+  /** Rows of its inventory are not as they were, by the ids of the machines. */
+  readonly rows: (hypervisor: string, externalIds: readonly string[]) => void;
+  /** It was looked at whole: whoever is not in it should look for itself. */
+  readonly looked: (hypervisor: string, inventory: Inventory) => void;
+}
+
+/** The connections of this process. Only the hypervisor controller changes them. */
+export class Connections {
+  readonly #reaches = new Map<string, Reach>();
+  readonly #listeners = new Set<ConnectionListener>();
+
+  of(name: string): Reach {
+    return this.#reaches.get(name) ?? { is: "away", failure: notConnected(name) };
+  }
+
+  on(listener: ConnectionListener): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  set(name: string, reach: Reach): void {
+    const old = this.#reaches.get(name);
+    this.#reaches.set(name, reach);
+    if (old?.is !== reach.is) return this.#changed(name);
+    if (old.is === "ready" && reach.is === "ready") {
+      this.#tell(name, old.connection, reach.connection);
+    }
+  }
+
+  #tell(name: string, old: Connection, { spec, inventory }: Connection): void {
+    if (!jsonEqual(old.spec, spec)) this.#changed(name);
+    const ids = changedRows(old.inventory, inventory);
+    for (const listener of this.#listeners) {
+      if (ids.length > 0) listener.rows(name, ids);
+      if (inventory.isComplete) listener.looked(name, inventory);
+    }
+  }
+
+  delete(name: string): void {
+    if (this.#reaches.delete(name)) this.#changed(name);
+  }
+
+  #changed(name: string): void {
+    for (const listener of this.#listeners) listener.changed(name);
+  }
+}
+
+/** Machines that came, went or show another hint. What a partial view lacks is no change. */
+export function changedRows(old: Inventory, inventory: Inventory): string[] {
+  const before = new Map(old.machines.map((row) => [row.externalId, rowText(row)]));
+  const changed: string[] = [];
+  for (const row of inventory.machines) {
+    if (before.get(row.externalId) !== rowText(row)) changed.push(row.externalId);
+    before.delete(row.externalId);
+  }
+  return inventory.isComplete ? [...changed, ...before.keys()] : changed;
+}
+
+function rowText({ node, kind, power, lock, hint }: Inventory["machines"][number]): string {
+  return [node, kind, power, lock ?? "", hint].join("\n");
+}
+
+function notConnected(name: string): Failure {
+  return {
+    category: "DependencyNotReady",
+    message: `The Hypervisor ${name} is missing or not connected yet.`,
+    remedy: `kubectl get hypervisor ${name}`,
+  };
+}

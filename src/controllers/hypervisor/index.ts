@@ -1,0 +1,10 @@
+export {
+  changedRows,
+  Connections,
+  type Connect,
+  type Connection,
+  type ConnectionListener,
+  type Credentials,
+  type Reach,
+} from "./connections.ts";
+export { reconcileHypervisor, type HypervisorDeps, type Session } from "./reconcile.ts";

@@ -1,0 +1,271 @@
+import { failureReasons, finalizers, hypervisorKind } from "../../api/index.ts";
+import type { Hypervisor, HypervisorStatus, VirtualMachine } from "../../api/index.ts";
+import type { Client, Informer } from "../../client/index.ts";
+import { categoryPolicies } from "../../hypervisor/index.ts";
+import type { HypervisorDriver, Inventory, SystemView } from "../../hypervisor/index.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import type { Random } from "../../kernel/random.ts";
+import {
+  addFinalizer,
+  again,
+  nextAttempt,
+  removeFinalizer,
+  settled,
+  writeStatus,
+  type Outcome,
+} from "../../runtime/index.ts";
+import type { Ledger, WrittenObjects } from "../claims/index.ts";
+import { describeFailure } from "../failures/index.ts";
+import type { Connect, Connections } from "./connections.ts";
+import { planCredentials, planIdentity, type Trouble } from "./plan.ts";
+import { hypervisorStatusOf, type HypervisorView } from "./status.ts";
+import { freeSecret, readSecret, type SecretView } from "./steps.ts";
+
+export interface HypervisorDeps {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly connect: Connect;
+  readonly connections: Connections;
+  readonly ledger: Ledger;
+  readonly objects: WrittenObjects<Hypervisor>;
+  readonly hypervisors: Informer<Hypervisor>;
+  /** With the index `hypervisor`. */
+  readonly vms: Informer<VirtualMachine>;
+  readonly sessions: Map<string, Session>;
+  /** In place of spec.limits.pollSeconds. */
+  readonly tickMs?: number | undefined;
+}
+
+/** What a process remembers of a hypervisor. All of it can be lost. */
+export interface Session {
+  /** What the driver was made from: another endpoint or Secret needs another driver. */
+  readonly madeFrom: string;
+  readonly driver: HypervisorDriver;
+  system?: SystemView;
+  systemAtMs?: number;
+  /** Failures one after the other. */
+  failures: number;
+  /** Not before, unless the object or the Secret is another. */
+  retryAtMs: number;
+}
+
+/** How often the system itself is asked who it is; in between the inventory is enough. */
+const systemMs = 10 * 60_000;
+/** One reply that is lost is no reason to call a thousand machines unknown. */
+const failuresMax = 3;
+const retrySoonMs = 1_000;
+const stalledMs = 10 * 60_000;
+
+/** One tick of one hypervisor: connected, known, looked at whole. */
+export async function reconcileHypervisor(key: string, deps: HypervisorDeps): Promise<Outcome> {
+  const hypervisor = deps.objects.get(key);
+  if (hypervisor === undefined) return drop(key, deps);
+  const held = await holdInUse(hypervisor, deps);
+  if (held === undefined) return drop(key, deps);
+  const secret = await readSecret(deps.client, held);
+  if (secret !== undefined && "failure" in secret) return troubled(held, deps, secret);
+  const refused = planCredentials(held, secret);
+  if (refused !== undefined) {
+    // Not even an old connection may go on: it is to the old endpoints, and has the credentials.
+    closeSession(key, deps);
+    return troubled(held, deps, refused);
+  }
+  const session = sessionOf(held, deps, secret);
+  if (deps.clock.nowMs() < session.retryAtMs) return again("Backoff", tickMsOf(held, deps));
+  return tick(held, deps, { session, secret });
+}
+
+function drop(key: string, deps: HypervisorDeps): Outcome {
+  closeSession(key, deps);
+  deps.connections.delete(key);
+  return settled;
+}
+
+function closeSession(key: string, { sessions }: HypervisorDeps): void {
+  sessions.get(key)?.driver.close();
+  sessions.delete(key);
+}
+
+/** Holds the finalizer while somebody uses it. Resolves with undefined when it may go. */
+async function holdInUse(
+  hypervisor: Hypervisor,
+  deps: HypervisorDeps,
+): Promise<Hypervisor | undefined> {
+  const { name = "", deletionTimestamp } = hypervisor.metadata;
+  const { client, vms, ledger, objects } = deps;
+  const kind = client.of(hypervisorKind);
+  const isUsed = vms.byIndex("hypervisor", name).length > 0 || ledger.countOn(name) > 0;
+  if (deletionTimestamp === undefined) {
+    // Also while nobody uses it: the Secret has to be let go before it may leave.
+    const added = await addFinalizer<Hypervisor>(kind, hypervisor, finalizers.inUse);
+    return objects.note(added);
+  }
+  if (isUsed) return hypervisor;
+  const ref = hypervisor.spec.credentials?.secretRef;
+  if (ref !== undefined && !isSecretShared(hypervisor, deps)) {
+    await freeSecret(client, `${ref.namespace}/${ref.name}`);
+  }
+  await removeFinalizer<Hypervisor>(kind, hypervisor, finalizers.inUse);
+  return undefined;
+}
+
+function isSecretShared({ metadata, spec }: Hypervisor, { hypervisors }: HypervisorDeps): boolean {
+  const ref = spec.credentials?.secretRef;
+  return hypervisors.list().some((other) => {
+    const theirs = other.spec.credentials?.secretRef;
+    const isSame = theirs?.namespace === ref?.namespace && theirs?.name === ref?.name;
+    return other.metadata.uid !== metadata.uid && isSame;
+  });
+}
+
+function sessionOf(
+  hypervisor: Hypervisor,
+  deps: HypervisorDeps,
+  secret: SecretView | undefined,
+): Session {
+  const { name = "" } = hypervisor.metadata;
+  const { endpoints, tls, credentials, limits, idRange, storages } = hypervisor.spec;
+  const parts = [endpoints, tls, credentials, limits, idRange, storages, secret?.resourceVersion];
+  const madeFrom = JSON.stringify(parts);
+  const old = deps.sessions.get(name);
+  if (old?.madeFrom === madeFrom) return old;
+  closeSession(name, deps);
+  const driver = deps.connect(hypervisor, secret?.credentials);
+  const session: Session = { madeFrom, driver, failures: 0, retryAtMs: 0 };
+  deps.sessions.set(name, session);
+  return session;
+}
+
+interface Look {
+  readonly session: Session;
+  readonly secret: SecretView | undefined;
+}
+
+async function tick(hypervisor: Hypervisor, deps: HypervisorDeps, look: Look): Promise<Outcome> {
+  const { session } = look;
+  const system = await systemOf(session, deps);
+  if (!system.ok) return unreached(hypervisor, deps, { session, failure: system.failure });
+  const { systemId } = system.value;
+  const others = deps.hypervisors.list();
+  const stranger = planIdentity(hypervisor, systemId, others);
+  if (stranger !== undefined) return troubled(hypervisor, deps, stranger);
+  const known = await writeSystemId(hypervisor, deps, systemId);
+  const inventory = await session.driver.inventory();
+  if (!inventory.ok) return unreached(known, deps, { session, failure: inventory.failure });
+  session.failures = 0;
+  return connected(known, deps, { ...look, system: system.value, inventory: inventory.value });
+}
+
+async function systemOf(
+  session: Session,
+  { clock }: HypervisorDeps,
+): ReturnType<HypervisorDriver["system"]> {
+  const isFresh = clock.nowMs() - (session.systemAtMs ?? 0) < systemMs;
+  if (session.system !== undefined && isFresh) return { ok: true, value: session.system };
+  const answer = await session.driver.system();
+  if (!answer.ok) return answer;
+  session.system = answer.value;
+  session.systemAtMs = clock.nowMs();
+  return answer;
+}
+
+/** Written once, at first contact. */
+async function writeSystemId(
+  hypervisor: Hypervisor,
+  { client, objects }: HypervisorDeps,
+  systemId: string,
+): Promise<Hypervisor> {
+  const { spec } = hypervisor;
+  if (spec.systemId === systemId) return hypervisor;
+  const next = { ...hypervisor, spec: { ...spec, systemId } };
+  return objects.note(await client.of(hypervisorKind).update(next));
+}
+
+interface Connected extends Look {
+  readonly system: SystemView;
+  readonly inventory: Inventory;
+}
+
+async function connected(
+  hypervisor: Hypervisor,
+  deps: HypervisorDeps,
+  { session, secret, system, inventory }: Connected,
+): Promise<Outcome> {
+  const { name = "" } = hypervisor.metadata;
+  const { spec } = hypervisor;
+  const credentials: HypervisorStatus["credentials"] = secret && {
+    secret: secret.key,
+    resourceVersion: secret.resourceVersion,
+    endpoints: [...spec.endpoints],
+  };
+  await write(hypervisor, deps, { is: "connected", system, inventory, credentials });
+  const { systemId } = system;
+  const connection = { name, systemId, driver: session.driver, spec, inventory };
+  deps.connections.set(name, { is: "ready", connection });
+  return again("Tick", tickMsOf(hypervisor, deps));
+}
+
+async function unreached(
+  hypervisor: Hypervisor,
+  deps: HypervisorDeps,
+  { session, failure }: { readonly session: Session; readonly failure: Trouble["failure"] },
+): Promise<Outcome> {
+  const { name = "" } = hypervisor.metadata;
+  session.failures += 1;
+  delete session.systemAtMs;
+  const wasReady = deps.connections.of(name).is === "ready";
+  if (failure.category === "NetworkError" && wasReady && session.failures < failuresMax) {
+    return again("Unreached", retrySoonMs);
+  }
+  return troubled(hypervisor, deps, { reason: failureReasons[failure.category], failure });
+}
+
+/** Says what is wrong, and takes the connection away from everybody. */
+async function troubled(
+  hypervisor: Hypervisor,
+  deps: HypervisorDeps,
+  trouble: Trouble,
+): Promise<Outcome> {
+  const { name = "" } = hypervisor.metadata;
+  const { failure } = trouble;
+  const { clock, random, sessions, connections } = deps;
+  connections.set(name, { is: "away", failure: awayFailure(name, trouble) });
+  const session = sessions.get(name);
+  const policy = categoryPolicies[failure.category];
+  const attempts = Math.max(1, session?.failures ?? 1);
+  const next = nextAttempt(policy, attempts, random);
+  const nowMs = clock.nowMs();
+  const afterMs = next.type === "retry" ? next.afterMs : stalledMs;
+  // A missing Secret is looked for at every tick; a refusal is not repeated so often.
+  if (session !== undefined && policy.next !== "wait") session.retryAtMs = nowMs + afterMs;
+  const old = hypervisor.status?.failure;
+  const nextRetryMs = policy.next === "retry" ? nowMs + afterMs : undefined;
+  const described = describeFailure(failure, { nowMs, old, attempts, nextRetryMs });
+  const isStalled = next.type === "stall";
+  await write(hypervisor, deps, { is: "away", trouble, failure: described, isStalled });
+  return again("Troubled", Math.min(afterMs, tickMsOf(hypervisor, deps)));
+}
+
+/** As the machines on it are told: they wait for the Hypervisor, or cannot be seen. */
+function awayFailure(name: string, { failure }: Trouble): Trouble["failure"] {
+  const isNetwork = failure.category === "NetworkError";
+  return {
+    ...failure,
+    category: isNetwork ? "NetworkError" : "DependencyNotReady",
+    message: `The Hypervisor ${name} cannot be used: ${failure.message}`,
+  };
+}
+
+async function write(
+  hypervisor: Hypervisor,
+  { client, clock, objects }: HypervisorDeps,
+  view: HypervisorView,
+): Promise<void> {
+  const status = hypervisorStatusOf(hypervisor, view, clock.nowMs());
+  objects.note(await writeStatus<Hypervisor>(client.of(hypervisorKind), hypervisor, status));
+}
+
+function tickMsOf({ spec }: Hypervisor, { tickMs }: HypervisorDeps): number {
+  return tickMs ?? spec.limits.pollSeconds * 1000;
+}

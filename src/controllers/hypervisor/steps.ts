@@ -1,0 +1,70 @@
+import { secretResource } from "../../api/builtin/index.ts";
+import { finalizers, hypervisorReasons } from "../../api/index.ts";
+import type { Hypervisor } from "../../api/index.ts";
+import type { Client } from "../../client/index.ts";
+import { isJsonObject } from "../../kernel/json.ts";
+import { ApiError } from "../../kernel/status.ts";
+import { addFinalizer, removeFinalizer } from "../../runtime/index.ts";
+import type { Credentials } from "./connections.ts";
+import type { Trouble } from "./plan.ts";
+
+/** A Secret as it was read, with what it holds. */
+export interface SecretView {
+  readonly key: string;
+  readonly resourceVersion: string;
+  readonly credentials: Credentials;
+}
+
+/** Reads the Secret of a Hypervisor and holds it fast; undefined where none is named. */
+export async function readSecret(
+  client: Client,
+  { metadata, spec }: Hypervisor,
+): Promise<SecretView | Trouble | undefined> {
+  const ref = spec.credentials?.secretRef;
+  if (ref === undefined) return undefined;
+  const secrets = client.of(secretResource);
+  try {
+    const read = await secrets.get(ref);
+    const secret =
+      read.metadata.deletionTimestamp === undefined && metadata.deletionTimestamp === undefined
+        ? await addFinalizer(secrets, read, finalizers.inUse)
+        : read;
+    const { resourceVersion = "" } = secret.metadata;
+    const credentials = decoded(secret["data"]);
+    return { key: `${ref.namespace}/${ref.name}`, resourceVersion, credentials };
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 404) throw error;
+    return noSecret(ref);
+  }
+}
+
+/** Lets go of a Secret that a Hypervisor no longer uses. */
+export async function freeSecret(client: Client, key: string): Promise<void> {
+  const [namespace = "", name = ""] = key.split("/");
+  const secrets = client.of(secretResource);
+  try {
+    await removeFinalizer(secrets, await secrets.get({ namespace, name }), finalizers.inUse);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 404) throw error;
+  }
+}
+
+function decoded(data: unknown): Credentials {
+  if (!isJsonObject(data)) return {};
+  const texts: [string, string][] = [];
+  for (const [name, value] of Object.entries(data)) {
+    if (typeof value === "string") texts.push([name, Buffer.from(value, "base64").toString()]);
+  }
+  return Object.fromEntries(texts);
+}
+
+function noSecret({ namespace, name }: { namespace: string; name: string }): Trouble {
+  return {
+    reason: hypervisorReasons.CredentialsMissing,
+    failure: {
+      category: "DependencyNotReady",
+      message: `There is no Secret ${namespace}/${name}.`,
+      remedy: "Create it, or name another in spec.credentials. Berth goes on by itself.",
+    },
+  };
+}

@@ -1,0 +1,118 @@
+import { sleep } from "../kernel/clock.ts";
+import {
+  controllerMetrics,
+  createMetrics,
+  Slots,
+  startLeaderLease,
+  type LeaderLease,
+  type SlotView,
+} from "../runtime/index.ts";
+import { startInformers, stopInformers } from "./informers.ts";
+import { readInstallation } from "./installation.ts";
+import type { ControllersOptions } from "./options.ts";
+import { Reign, type Ground } from "./reign.ts";
+import { slotLimit } from "./slot-limit.ts";
+
+export { claimName } from "./claims/index.ts";
+export type { Connect, Credentials } from "./hypervisor/index.ts";
+export type { ControllersOptions } from "./options.ts";
+
+export interface RunningControllers {
+  /** Who holds what and who waits for it, for people. */
+  slots(): SlotView[];
+  isLeader(): boolean;
+  /** Finishes what is under way and lets go of the lease. Safe to repeat. */
+  stop(): Promise<void>;
+}
+
+/** A server may hold a request so long, on any hypervisor that we know. */
+const graceMsDefault = 35_000;
+const installationRetryMs = 2_000;
+
+/**
+ * Starts the controllers: they contend for leadership, and work for as long as they have it. In one
+ * process with the API or far from it, they know the Kubernetes API and nothing else.
+ */
+export function startControllers(options: ControllersOptions): RunningControllers {
+  const { client, clock, random, identity = "berth", log } = options;
+  const metricsOf = controllerMetrics(options.metrics ?? createMetrics());
+  let term: Term | undefined;
+  const lease: LeaderLease = startLeaderLease({
+    client,
+    clock,
+    random,
+    identity,
+    namespace: "berth-system",
+    name: "berth-controllers",
+    graceMs: options.graceMs ?? graceMsDefault,
+    whenAbsent: options.whenAbsent ?? "wait",
+    onStarted: () => {
+      log("info", "leads", { identity });
+      term = startTerm({ options, lease, metricsOf });
+    },
+    onStopped: async () => {
+      log("info", "leads no longer", { identity });
+      await term?.stop();
+      term = undefined;
+    },
+    onError: (error) => log("warn", "the lease could not be kept", { error: String(error) }),
+  });
+  return {
+    slots: () => term?.slots.view() ?? [],
+    isLeader: () => lease.isHeld(),
+    stop: () => lease.stop(),
+  };
+}
+
+/** What runs while we lead. */
+interface Term {
+  readonly slots: Slots;
+  stop(): Promise<void>;
+}
+
+interface TermOptions extends Pick<Ground, "options" | "metricsOf"> {
+  readonly lease: LeaderLease;
+}
+
+function startTerm({ options, lease, metricsOf }: TermOptions): Term {
+  const { client, clock, random, log } = options;
+  const onError = (error: unknown): void => {
+    log("warn", "an informer failed", { error: String(error) });
+  };
+  const informers = startInformers({ client, clock, random, onError });
+  const limitOf = (name: string): number =>
+    slotLimit(name, (key) => informers.hypervisors.get(key));
+  const slots = new Slots({ clock, limitOf });
+  const stopping = new AbortController();
+  const mayWrite = (): boolean => !stopping.signal.aborted && lease.mayWrite();
+  const { identity } = lease;
+  const reigning = waitForInstallation(options, stopping.signal).then((installation) => {
+    if (installation === undefined) return undefined;
+    return new Reign({ options, informers, slots, installation, identity, mayWrite, metricsOf });
+  });
+  return {
+    slots,
+    stop: async () => {
+      stopping.abort();
+      await (await reigning)?.stop();
+      slots.stop();
+      await stopInformers(informers);
+    },
+  };
+}
+
+/** Without the installation's id nothing may be done; the server may only be away for a while. */
+async function waitForInstallation(
+  { client, clock, random, log }: ControllersOptions,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  while (!signal.aborted) {
+    try {
+      return await readInstallation(client, random);
+    } catch (error) {
+      log("error", "the installation id cannot be read", { error: String(error) });
+      await sleep(clock, installationRetryMs, signal).catch(() => undefined);
+    }
+  }
+  return undefined;
+}

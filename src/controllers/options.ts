@@ -1,0 +1,28 @@
+import type { Client } from "../client/index.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { Random } from "../kernel/random.ts";
+import type { Metrics } from "../runtime/index.ts";
+import type { Connect } from "./hypervisor/index.ts";
+
+export interface ControllersOptions {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Makes the driver of a Hypervisor: the one place that knows which types there are. */
+  readonly connect: Connect;
+  readonly log: (level: "info" | "warn" | "error", message: string, fields?: object) => void;
+  /** Who we are, for people, in the Lease and in Events. */
+  readonly identity?: string;
+  /** Whether deleting a VirtualMachine may destroy its machine. Absent: always. */
+  readonly mayDestroy?: () => Promise<boolean>;
+  /** How often hypervisors are looked at, in place of their own spec.limits.pollSeconds. */
+  readonly tickMs?: number;
+  /** How many VMs are worked on at once. */
+  readonly concurrency?: number;
+  /** How long requests of an earlier leader may still take effect after its lease. */
+  readonly graceMs?: number;
+  /** Where the controllers report what they do. */
+  readonly metrics?: Metrics;
+  /** What a missing Lease means; `trust` where a lock says that there is no other process. */
+  readonly whenAbsent?: "wait" | "trust";
+}

@@ -1,0 +1,242 @@
+import type { Hypervisor, VirtualMachine, VMImage } from "../api/index.ts";
+import type { Informer } from "../client/index.ts";
+import { NetworkError } from "../client/index.ts";
+import type { Inventory } from "../hypervisor/index.ts";
+import { objectKey, type KubeObject } from "../kernel/object.ts";
+import {
+  createEventRecorder,
+  ownObjects,
+  relatedObjects,
+  startController,
+  type Controller,
+  type ControllerMetrics,
+  type ControllerOptions,
+  type EventRecorder,
+  type RetryPolicy,
+  type Slots,
+  type Source,
+} from "../runtime/index.ts";
+import { Ledger, reconcileClaim, WrittenObjects } from "./claims/index.ts";
+import { Connections, reconcileHypervisor, type Session } from "./hypervisor/index.ts";
+import type { Informers } from "./informers.ts";
+import type { ControllersOptions } from "./options.ts";
+import { reconcileVm, type VmMemory } from "./virtual-machine/index.ts";
+import { reconcileImage, type ImageMemory } from "./vm-image/index.ts";
+
+/** What all controllers of one term stand on. */
+export interface Ground {
+  readonly options: ControllersOptions;
+  readonly informers: Informers;
+  readonly slots: Slots;
+  readonly installation: string;
+  readonly identity: string;
+  readonly mayWrite: () => boolean;
+  readonly metricsOf: (controller: string) => ControllerMetrics;
+}
+
+const concurrencyDefault = 32;
+/** The API server is away: it comes back, and until then nothing else can be done. */
+const apiAwayPolicy: RetryPolicy = {
+  delaysMs: [500, 1_000, 2_000, 5_000, 10_000],
+  jitter: 0.2,
+  attemptsMax: Infinity,
+};
+
+/** The controllers of one term of leadership, and what they share. */
+export class Reign {
+  readonly #ground: Ground;
+  readonly #connections = new Connections();
+  readonly #ledger: Ledger;
+  readonly #events: EventRecorder;
+  readonly #hypervisors: WrittenObjects<Hypervisor>;
+  readonly #vms: WrittenObjects<VirtualMachine>;
+  readonly #images: WrittenObjects<VMImage>;
+  readonly #sessions = new Map<string, Session>();
+  readonly #vmMemory = new Map<string, VmMemory>();
+  readonly #imageMemory = new Map<string, ImageMemory>();
+  readonly #controllers: Record<"claim" | "hypervisor" | "image" | "vm", Controller>;
+  readonly #unlisten: () => void;
+
+  constructor(ground: Ground) {
+    this.#ground = ground;
+    const { options, informers, installation, identity: instance } = ground;
+    const { client, clock, random } = options;
+    this.#ledger = new Ledger({ client, claims: informers.claims, clock, installation });
+    this.#hypervisors = new WrittenObjects(informers.hypervisors);
+    this.#vms = new WrittenObjects(informers.vms);
+    this.#images = new WrittenObjects(informers.images);
+    this.#ledger.systemOf = (name) => this.#hypervisors.get(name)?.spec.systemId;
+    const component = "berth.dev/controllers";
+    this.#events = createEventRecorder({ client, clock, random, component, instance });
+    this.#controllers = {
+      claim: this.#startClaims(),
+      hypervisor: this.#startHypervisors(),
+      image: this.#startImages(),
+      vm: this.#startVms(),
+    };
+    this.#unlisten = this.#connections.on({
+      changed: (name) => this.#hypervisorChanged(name),
+      rows: (name, externalIds) => this.#rowsChanged(name, new Set(externalIds)),
+      looked: (name, inventory) => this.#lookForMissing(name, inventory),
+    });
+  }
+
+  /** Starts nothing more, and resolves when what runs has ended. */
+  async stop(): Promise<void> {
+    this.#unlisten();
+    await Promise.all(Object.values(this.#controllers).map((controller) => controller.stop()));
+    await this.#events.stop();
+    for (const { driver } of this.#sessions.values()) driver.close();
+  }
+
+  #start(
+    options: Pick<ControllerOptions, "name" | "sources" | "reconcile" | "concurrency">,
+  ): Controller {
+    const { clock, random, log } = this.#ground.options;
+    const onError = (error: unknown, key: string): void => {
+      log("warn", "a run failed", { controller: options.name, key, error: String(error) });
+    };
+    const metrics = this.#ground.metricsOf(options.name);
+    return startController({ ...options, clock, random, classify, onError, metrics });
+  }
+
+  #startClaims(): Controller {
+    const { options, informers } = this.#ground;
+    const { claims } = informers;
+    const deps = { claims, ledger: this.#ledger, clock: options.clock };
+    const reconcile = (key: string): ReturnType<typeof reconcileClaim> => reconcileClaim(key, deps);
+    return this.#start({ name: "claim", sources: [ownObjects(claims)], reconcile });
+  }
+
+  #startHypervisors(): Controller {
+    const { options, informers } = this.#ground;
+    const { hypervisors, vms, claims } = informers;
+    const { client, clock, random, connect, tickMs } = options;
+    const deps = {
+      client,
+      clock,
+      random,
+      connect,
+      tickMs,
+      hypervisors,
+      vms,
+      connections: this.#connections,
+      ledger: this.#ledger,
+      objects: this.#hypervisors,
+      sessions: this.#sessions,
+    };
+    return this.#start({
+      name: "hypervisor",
+      sources: [ownObjects(hypervisors), onlyComplete(vms), onlyComplete(claims)],
+      reconcile: (key) => reconcileHypervisor(key, deps),
+    });
+  }
+
+  #startImages(): Controller {
+    const { options, informers, mayWrite } = this.#ground;
+    const { images, vms, hypervisors } = informers;
+    const { client, clock, random } = options;
+    const deps = {
+      client,
+      clock,
+      random,
+      vms,
+      hypervisors,
+      fence: { mayWrite },
+      connections: this.#connections,
+      images: this.#images,
+      memory: this.#imageMemory,
+    };
+    const imageKeys = ({ metadata, spec }: VirtualMachine): string[] => {
+      const { image, clone } = spec.source ?? {};
+      const names = [image?.name, clone?.imageRef?.name].filter((name) => name !== undefined);
+      return names.map((name) => `${metadata.namespace ?? ""}/${name}`);
+    };
+    return this.#start({
+      name: "image",
+      sources: [ownObjects(images), relatedObjects(vms, imageKeys), onlyComplete(hypervisors)],
+      reconcile: (key) => reconcileImage(key, deps),
+    });
+  }
+
+  #startVms(): Controller {
+    const { options, informers, slots, mayWrite } = this.#ground;
+    const { vms, hypervisors, classes, images, networks, claims } = informers;
+    const { client, clock, random } = options;
+    const deps = {
+      client,
+      clock,
+      random,
+      slots,
+      fence: { mayWrite },
+      vms: this.#vms,
+      lookups: { vms, hypervisors, classes, images, networks },
+      connections: this.#connections,
+      ledger: this.#ledger,
+      events: this.#events,
+      memory: this.#vmMemory,
+      mayDestroy: options.mayDestroy ?? (() => Promise.resolve(true)),
+      wake: (key: string) => this.#controllers.vm.wake(key),
+    };
+    const users = (index: string) => {
+      return ({ metadata }: KubeObject): string[] => keysOf(vms, index, objectKey(metadata));
+    };
+    return this.#start({
+      name: "vm",
+      concurrency: options.concurrency ?? concurrencyDefault,
+      sources: [
+        ownObjects(vms),
+        onlyComplete(claims),
+        onlyComplete(hypervisors),
+        relatedObjects(classes, users("class")),
+        relatedObjects(images, users("image")),
+        relatedObjects(networks, users("network")),
+      ],
+      reconcile: (key) => reconcileVm(key, deps),
+    });
+  }
+
+  #hypervisorChanged(name: string): void {
+    const { informers, slots } = this.#ground;
+    slots.refresh();
+    for (const key of keysOf(informers.vms, "hypervisor", name)) {
+      const memory = this.#vmMemory.get(key);
+      if (memory !== undefined) delete memory.retry;
+      this.#controllers.vm.wake(key);
+    }
+    for (const { metadata } of informers.images.list()) {
+      this.#controllers.image.wake(objectKey(metadata));
+    }
+  }
+
+  /** A machine may come and go between two ticks: then no row ever changed. */
+  #lookForMissing(name: string, { machines }: Inventory): void {
+    const there = new Set(machines.map(({ externalId }) => externalId));
+    for (const { metadata, status } of this.#ground.informers.vms.byIndex("hypervisor", name)) {
+      const stood = status?.disks !== undefined && !status.operation && !status.failure;
+      const isMissing = stood && !there.has(status.externalId ?? "");
+      if (isMissing) this.#controllers.vm.wake(objectKey(metadata));
+    }
+  }
+
+  #rowsChanged(name: string, externalIds: ReadonlySet<string>): void {
+    for (const { metadata, status } of this.#ground.informers.vms.byIndex("hypervisor", name)) {
+      const isChanged = status?.externalId !== undefined && externalIds.has(status.externalId);
+      if (isChanged) this.#controllers.vm.wake(objectKey(metadata));
+    }
+  }
+}
+
+/** A source without keys: only that it is complete is waited for. */
+function onlyComplete<Read extends KubeObject>({ synced }: Informer<Read>): Source {
+  return { synced, keys: () => [], on: () => () => undefined };
+}
+
+function keysOf(vms: Informer<VirtualMachine>, index: string, value: string): string[] {
+  return vms.byIndex(index, value).map(({ metadata }) => objectKey(metadata));
+}
+
+function classify(error: unknown): ReturnType<NonNullable<ControllerOptions["classify"]>> {
+  if (!(error instanceof NetworkError)) return undefined;
+  return { category: "ApiUnreachable", policy: apiAwayPolicy };
+}

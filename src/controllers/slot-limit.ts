@@ -1,0 +1,17 @@
+import type { Hypervisor } from "../api/index.ts";
+
+/** How many may work at once on what a slot names, as the Hypervisor says. */
+export function slotLimit(
+  name: string,
+  find: (hypervisor: string) => Hypervisor | undefined,
+): number {
+  const [, kind = "", of = "", hypervisor = of] = /^(\w+) (.+?)(?: of (\S+))?$/.exec(name) ?? [];
+  const found = find(hypervisor);
+  return found === undefined ? 1 : limitIn(found, kind, of);
+}
+
+function limitIn({ spec }: Hypervisor, kind: string, name: string): number {
+  if (kind === "hypervisor") return spec.slots.hypervisor;
+  if (kind === "node") return spec.slots.node;
+  return spec.storages?.find((storage) => storage.name === name)?.slots ?? spec.slots.storage;
+}

@@ -1,0 +1,16 @@
+import type { Hypervisor, VirtualMachine, VMClass, VMNetwork } from "../../api/index.ts";
+import type { Fill } from "../../hypervisor/index.ts";
+
+/** Everything that a VM's shape is made of. */
+export interface Declaration {
+  readonly vm: VirtualMachine;
+  readonly hypervisor: Pick<Hypervisor, "metadata" | "spec">;
+  readonly vmClass?: VMClass | undefined;
+  readonly networks: ReadonlyMap<string, VMNetwork>;
+  /** What fills the disks that the source names. */
+  readonly fills: ReadonlyMap<string, Fill>;
+  /** The password's hash, where a Secret holds it. */
+  readonly passwordHash?: string | undefined;
+  /** Where disks go that do not say, if the Hypervisor does not say either. */
+  readonly storageDefault?: string | undefined;
+}

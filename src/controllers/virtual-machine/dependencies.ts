@@ -1,0 +1,103 @@
+import { secretResource } from "../../api/builtin/index.ts";
+import type { VirtualMachine, VMClass, VMNetwork } from "../../api/index.ts";
+import { answered, failed } from "../../hypervisor/index.ts";
+import type { Answer, Failure } from "../../hypervisor/index.ts";
+import { isJsonObject } from "../../kernel/json.ts";
+import { ApiError } from "../../kernel/status.ts";
+import { absent } from "./absent.ts";
+import type { Declaration } from "./declaration.ts";
+import { desireMachine, type Desired } from "./desired.ts";
+import { fillsOf } from "./fills.ts";
+import { forbidden } from "./permissions.ts";
+import type { ConnectedTurn } from "./turn.ts";
+
+/** Looks up everything that the VM refers to, and merges it. What is missing is named. */
+export async function resolveVm(
+  turn: ConnectedTurn,
+  node: string | undefined,
+): Promise<Answer<Desired>> {
+  const { vm, deps, connection } = turn;
+  const hypervisor = deps.lookups.hypervisors.get(connection.name);
+  if (hypervisor === undefined) return failed(absent("Hypervisor", connection.name));
+  const vmClass = resolveClass(turn);
+  if (!vmClass.ok) return vmClass;
+  const networks = resolveNetworks(turn);
+  if (!networks.ok) return networks;
+  const refusal = forbidden(vm, hypervisor, networks.value);
+  if (refusal !== undefined) return failed(refusal);
+  const origin = await resolveOrigin(turn, node);
+  if (!origin.ok) return origin;
+  return desireMachine({
+    vm,
+    hypervisor,
+    vmClass: vmClass.value,
+    networks: networks.value,
+    ...origin.value,
+    storageDefault: onlyStorage(turn),
+  });
+}
+
+function resolveClass({ vm, deps }: ConnectedTurn): Answer<VMClass | undefined> {
+  const { classRef } = vm.spec;
+  if (classRef === undefined) return answered(undefined);
+  const namespace = vm.metadata.namespace ?? "";
+  const vmClass = deps.lookups.classes.get(`${namespace}/${classRef.name}`);
+  return vmClass ? answered(vmClass) : failed(absent("VMClass", classRef.name, namespace));
+}
+
+/** What counts only until the machine stood: its source and the password of its first boot. */
+async function resolveOrigin(
+  turn: ConnectedTurn,
+  node: string | undefined,
+): Promise<Answer<Pick<Declaration, "fills" | "passwordHash">>> {
+  const { everStood = false, volumes = [] } = turn.claim?.spec ?? {};
+  // A machine that is made anew has no volumes, and needs its source again.
+  if (everStood && volumes.length > 0) return answered({ fills: new Map() });
+  const fills = fillsOf(turn, node);
+  if (!fills.ok) return fills;
+  const passwordHash = await resolvePassword(turn);
+  if (!passwordHash.ok) return passwordHash;
+  return answered({ fills: fills.value, passwordHash: passwordHash.value });
+}
+
+function resolveNetworks({ vm, deps }: ConnectedTurn): Answer<Map<string, VMNetwork>> {
+  const networks = new Map<string, VMNetwork>();
+  for (const { networkRef } of vm.spec.networks ?? []) {
+    if (networkRef === undefined) continue;
+    const network = deps.lookups.networks.get(networkRef.name);
+    if (network === undefined) return failed(absent("VMNetwork", networkRef.name));
+    networks.set(networkRef.name, network);
+  }
+  return answered(networks);
+}
+
+/** The storage for disks where there is only one to choose from. */
+function onlyStorage({ connection }: ConnectedTurn): string | undefined {
+  const taking = connection.inventory.storages.filter(({ contents }) => contents.includes("Disks"));
+  const names = new Set(taking.map(({ name }) => name));
+  return names.size === 1 ? [...names][0] : undefined;
+}
+
+async function resolvePassword({ vm, deps }: ConnectedTurn): Promise<Answer<string | undefined>> {
+  const ref = vm.spec.cloudInit?.user?.passwordHashSecretRef;
+  if (ref === undefined) return answered(undefined);
+  const namespace = vm.metadata.namespace ?? "";
+  try {
+    const secret = await deps.client.of(secretResource).get({ namespace, name: ref.name });
+    const data = secret["data"];
+    const value = isJsonObject(data) ? data[ref.key] : undefined;
+    if (typeof value === "string") return answered(Buffer.from(value, "base64").toString());
+    return failed(noKey(vm, ref));
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 404) throw error;
+    return failed(absent("Secret", ref.name, namespace));
+  }
+}
+
+function noKey({ metadata }: VirtualMachine, ref: { name: string; key: string }): Failure {
+  return {
+    category: "DependencyNotReady",
+    message: `The Secret ${metadata.namespace ?? ""}/${ref.name} has no key ${ref.key}.`,
+    remedy: "Add the key to the Secret. Berth goes on by itself.",
+  };
+}

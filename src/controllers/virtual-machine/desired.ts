@@ -1,0 +1,164 @@
+import type { VirtualMachine } from "../../api/index.ts";
+import { answered, failed } from "../../hypervisor/index.ts";
+import type { Answer, CpuShape, MemoryShape, NewDisk, Shape } from "../../hypervisor/index.ts";
+import { parseQuantity, quantityToNumber } from "../../kernel/quantity.ts";
+import { defined } from "../failures/index.ts";
+import type { Declaration } from "./declaration.ts";
+import { cloudInitShape } from "./desired-cloud-init.ts";
+import { networkShape } from "./desired-network.ts";
+import { refusedFields } from "./desired-refusals.ts";
+
+/** The machine as it should be, in the words of the contract. */
+export interface Desired {
+  readonly shape: Shape;
+  readonly disks: readonly NewDisk[];
+  readonly pool?: string;
+}
+
+/** Class, VM and image merged into one. Pure; what cannot be had is named all at once. */
+export function desireMachine(declaration: Declaration): Answer<Desired> {
+  const { vm } = declaration;
+  const refused = refusedFields(vm.spec);
+  if (refused.length > 0) {
+    return failed({
+      category: "APINotSupported",
+      message: `This version of Berth cannot do this yet: ${refused.join("; ")}.`,
+      remedy: "Remove these fields, or wait for a version that has them.",
+    });
+  }
+  const disks = desiredDisks(declaration);
+  if (!disks.ok) return disks;
+  const { pool } = vm.spec.placement ?? {};
+  const shape = desiredShape(declaration, disks.value);
+  return answered({ shape, disks: disks.value, ...(pool === undefined ? {} : { pool }) });
+}
+
+function desiredShape(declaration: Declaration, newDisks: readonly NewDisk[]): Shape {
+  const { vm, vmClass, passwordHash } = declaration;
+  const { spec, metadata } = vm;
+  const { startOnBoot, startup, deletionProtection, description: notes, tags } = spec;
+  return defined<Shape>({
+    name: spec.machineName ?? metadata.name,
+    notes,
+    tags,
+    cpu: cpuShape({ ...vmClass?.spec.cpu, ...spec.cpu }),
+    memory: memoryShape({ ...vmClass?.spec.memory, ...spec.memory }),
+    machineType: spec.machineType ?? vmClass?.spec.machineType,
+    disks: someOf(newDisks.map(attachment)),
+    networks: someOf((spec.networks ?? []).map((card) => networkShape(card, declaration))),
+    bootOrder: bootOrderOf(vm),
+    ...deviceShape(vm),
+    startOnBoot,
+    startup,
+    deletionProtection,
+    cloudInit: cloudInitShape(spec.cloudInit, passwordHash),
+  });
+}
+
+type DeviceFields = "guestOs" | "scsiController" | "serialConsole" | "guestAgent";
+
+function deviceShape({ spec }: VirtualMachine): Pick<Shape, DeviceFields> {
+  const { devices, guestAgent, guestOs } = spec;
+  return defined<Pick<Shape, DeviceFields>>({
+    guestOs: guestOs && defined({ family: guestOs.family, version: guestOs.version }),
+    scsiController: devices?.scsiController,
+    serialConsole: devices?.serialConsole ?? true,
+    guestAgent: guestAgent?.enabled ?? true,
+  });
+}
+
+/** How a new disk is attached, without what it is made of. */
+function attachment(disk: NewDisk): NonNullable<Shape["disks"]>[number] {
+  const { storage: _storage, sizeBytes: _size, format: _format, fill: _fill, ...rest } = disk;
+  return rest;
+}
+
+function someOf<T>(items: readonly T[]): readonly T[] | undefined {
+  return items.length > 0 ? items : undefined;
+}
+
+function bootOrderOf(vm: VirtualMachine): string[] | undefined {
+  const written = vm.spec.bootOrder;
+  if (written === undefined) return firstBoot(vm);
+  return written.map(({ disk, cdrom, network }) => disk ?? cdrom ?? network ?? "");
+}
+
+/** The order in which a machine boots that does not say: the disk that its source fills. */
+function firstBoot({ spec }: VirtualMachine): string[] | undefined {
+  const filled = filledDisk(spec.source) ?? spec.disks?.[0]?.name;
+  return filled === undefined ? undefined : [filled];
+}
+
+function filledDisk(source: VirtualMachine["spec"]["source"]): string | undefined {
+  return (source?.image ?? source?.clone ?? source?.importedDisk)?.disk;
+}
+
+function desiredDisks({ vm, hypervisor, fills, storageDefault }: Declaration): Answer<NewDisk[]> {
+  const disks: NewDisk[] = [];
+  for (const disk of vm.spec.disks ?? []) {
+    const storage = disk.storage ?? hypervisor.spec.defaults?.storage ?? storageDefault;
+    if (storage === undefined) return failed(noStorage(disk.name, hypervisor.metadata.name ?? ""));
+    const { name, bus, cache, discard, ioThread, asyncIo, ssd, readOnly, backup } = disk;
+    const { replicate, serial, limits, format } = disk;
+    const options = { bus, cache, discard, ioThread, asyncIo, ssd, readOnly, backup, replicate };
+    disks.push(
+      defined<NewDisk>({
+        name,
+        ...options,
+        serial,
+        limits,
+        format,
+        storage,
+        sizeBytes: disk.size === undefined ? undefined : bytesOf(disk.size),
+        fill: fills.get(name) ?? { from: "blank" },
+      }),
+    );
+  }
+  return answered(disks);
+}
+
+function noStorage(disk: string, hypervisor: string): Parameters<typeof failed>[0] {
+  return {
+    category: "ConfigurationError",
+    message: `The disk ${disk} names no storage, and the Hypervisor ${hypervisor} has no default.`,
+    remedy: `Set spec.disks[].storage, or spec.defaults.storage of the Hypervisor ${hypervisor}.`,
+  };
+}
+
+type Cpu = NonNullable<VirtualMachine["spec"]["cpu"]>;
+type Memory = NonNullable<VirtualMachine["spec"]["memory"]>;
+
+function cpuShape(cpu: Cpu): CpuShape | undefined {
+  const { cores, sockets, model, features, limit, weight, numa, hostCpus } = cpu;
+  const shape = defined<CpuShape>({
+    cores,
+    sockets: sockets ?? (cores === undefined ? undefined : 1),
+    model,
+    features: features?.map(({ name, state }) => ({ name, isEnabled: state === "Enabled" })),
+    limitMillicores: limit === undefined ? undefined : Math.round(numberOf(limit) * 1000),
+    weight,
+    numa,
+    hostCpus,
+  });
+  return Object.keys(shape).length > 0 ? shape : undefined;
+}
+
+function memoryShape({ size, minimum, ballooning, weight }: Memory): MemoryShape | undefined {
+  const shape = defined<MemoryShape>({
+    sizeBytes: size === undefined ? undefined : bytesOf(size),
+    minimumBytes: minimum === undefined ? undefined : bytesOf(minimum),
+    ballooning,
+    weight,
+  });
+  return Object.keys(shape).length > 0 ? shape : undefined;
+}
+
+/** Bytes of a quantity that admission has checked. */
+export function bytesOf(quantity: string | number): number {
+  return Math.ceil(numberOf(quantity));
+}
+
+function numberOf(quantity: string | number): number {
+  const parsed = parseQuantity(String(quantity));
+  return parsed === undefined ? 0 : quantityToNumber(parsed);
+}

@@ -1,0 +1,110 @@
+import { formatTime } from "../../kernel/clock.ts";
+import type { Begun } from "../../hypervisor/index.ts";
+import { again, type Outcome } from "../../runtime/index.ts";
+import { failVm } from "./failing.ts";
+import { blockedView, noWorker } from "./settling.ts";
+import { slotsOf, stepTraits, type Step } from "./steps.ts";
+import type { StatusOperation } from "./status.ts";
+import { annotationOf, settle, writeView, type ConnectedTurn } from "./turn.ts";
+
+const slotMs = 30_000;
+const blockedMs = 2_000;
+const fencedMs = 1_000;
+const lookMs = 1_000;
+const taskMs = 100;
+
+/**
+ * Does one step: slots, then the intent, then the effect, and nothing after it. The intent is
+ * written over the very version that the plan was made for; if that is old, the write is refused
+ * and nothing was done.
+ */
+export async function performStep(turn: ConnectedTurn, step: Step): Promise<Outcome> {
+  const { deps, driver, memory, key, connection } = turn;
+  if (!takeSlots(turn, step)) {
+    const name = slotsOf(step, connection.name).join(", ");
+    const waitingFor = { kind: "Slot", name: `a free slot: ${name}` } as const;
+    await writeView(turn, { state: { is: "waiting", waitingFor } }, "progress");
+    return again("Slot", slotMs);
+  }
+  if (!deps.fence.mayWrite()) return again("Fenced", fencedMs);
+  const operation = operationOf(turn, step);
+  delete memory.task;
+  const { reason } = stepTraits[step.name];
+  await writeView(turn, {
+    state: { is: "working", reason, message: step.intent },
+    operation,
+    ...(step.name === "Start" ? { handled: restartHandled(turn) } : {}),
+  });
+  turn.isOpen = true;
+  const begun = await driver.begin(step.operation, deps.fence);
+  return conclude(turn, { step, operation, begun, key });
+}
+
+interface Effect {
+  readonly step: Step;
+  readonly operation: StatusOperation;
+  readonly begun: Begun;
+  readonly key: string;
+}
+
+/** The one place where the answer to an attempt becomes what happens next. */
+async function conclude(turn: ConnectedTurn, effect: Effect): Promise<Outcome> {
+  const { step, operation, begun } = effect;
+  switch (begun.outcome) {
+    case "done":
+    case "progressed":
+      settle(turn);
+      return again(step.name);
+    case "task":
+      turn.memory.task = { operationId: operation.id, handle: begun.task, pollMs: taskMs };
+      return again(step.name, taskMs);
+    case "refused": {
+      settle(turn);
+      // Nothing else will ever prove whose the empty reservation is.
+      const husk = begun.leaves === "Husk" ? { operation: { ...operation, task: noWorker } } : {};
+      return failVm(turn, begun.failure, { step: step.name, ...husk });
+    }
+    case "blocked":
+      settle(turn);
+      await writeView(turn, blockedView(begun.waitsFor), "progress");
+      return again("Blocked", blockedMs);
+    case "changed":
+      settle(turn);
+      return again("Changed");
+    case "fenced":
+      settle(turn);
+      return again("Fenced", fencedMs);
+    case "unknown":
+      return again("UnknownOutcome", lookMs);
+  }
+}
+
+function takeSlots({ deps, key, memory, connection }: ConnectedTurn, step: Step): boolean {
+  const names = slotsOf(step, connection.name);
+  memory.lease?.release();
+  const lease = deps.slots.tryAcquire(names, key, { wake: () => deps.wake(key) });
+  if (lease === "waiting") return false;
+  memory.lease = lease;
+  return true;
+}
+
+function operationOf({ deps, vm }: ConnectedTurn, step: Step): StatusOperation {
+  const nowMs = deps.clock.nowMs();
+  const { failure, operation: old } = vm.status ?? {};
+  const failed = failure?.step === step.name ? failure.attempts : 0;
+  const unsettled = old?.intent === step.intent ? old.attempt : 0;
+  return {
+    id: deps.random.uuid(),
+    step: step.name,
+    intent: step.intent.slice(0, 1024),
+    attempt: Math.max(failed, unsettled) + 1,
+    since: formatTime(nowMs),
+    // Times in the API are whole seconds, rounded down: one more is the same or later.
+    deadline: formatTime(nowMs + stepTraits[step.name].settleMs + 1_000),
+  };
+}
+
+export function restartHandled({ vm }: ConnectedTurn): { handledRestartAt?: string } {
+  const asked = annotationOf(vm.metadata, "restartAt");
+  return asked === undefined ? {} : { handledRestartAt: asked.slice(0, 128) };
+}

@@ -1,0 +1,83 @@
+import { failureReasons } from "../../api/index.ts";
+import { categoryPolicies, type Failure } from "../../hypervisor/index.ts";
+import { again, nextAttempt, stalled, type Outcome } from "../../runtime/index.ts";
+import { describeFailure } from "../failures/index.ts";
+import type { StatusOperation } from "./status.ts";
+import { annotationOf, declarationOf, writeView, type Turn } from "./turn.ts";
+
+/** What is tried again by the clock, so that its attempts count. */
+const countedNexts: ReadonlySet<string> = new Set(["retry", "look"]);
+
+export interface FailOptions {
+  /** The step that failed, where there was one: then the attempt counts. */
+  readonly step?: string;
+  readonly operation?: StatusOperation;
+}
+
+/** Says what failed and what comes next, by the one table of policies. */
+export async function failVm(
+  turn: Turn,
+  failure: Failure,
+  options: FailOptions = {},
+): Promise<Outcome> {
+  const { deps, memory } = turn;
+  const { step } = options;
+  const policy = categoryPolicies[failure.category];
+  const isCounted = countedNexts.has(policy.next);
+  const attempts = (isCounted ? attemptsOf(turn, failure, step) : 0) + 1;
+  const next = nextAttempt(policy, attempts, deps.random);
+  const nowMs = deps.clock.nowMs();
+  const old = turn.vm.status?.failure;
+  const nextRetryMs = isCounted && next.type === "retry" ? nowMs + next.afterMs : undefined;
+  const described = describeFailure(failure, { nowMs, old, attempts, step, nextRetryMs });
+  await writeView(turn, {
+    state: { is: "failed", failure: described, isStalled: next.type === "stall" },
+    handled: handledOf(turn),
+    ...placeOf(turn),
+    ...operationPart(options),
+  });
+  if (old?.category !== failure.category) tell(turn, failure);
+  if (next.type === "stall") return stalled(failure.category);
+  if (nextRetryMs !== undefined) {
+    memory.retry = { atMs: nextRetryMs, declaration: declarationOf(turn.vm) };
+  }
+  return again(failure.category, next.afterMs);
+}
+
+function operationPart({ operation }: FailOptions): { operation?: StatusOperation } {
+  return operation === undefined ? {} : { operation };
+}
+
+/** Images are brought to where the machine is going to be. */
+function placeOf({ node, claim }: Turn): { place?: { node: string } } {
+  return node === undefined || claim !== undefined ? {} : { place: { node } };
+}
+
+/** How often this very failure happened before. A person's word starts from the beginning. */
+function attemptsOf({ vm }: Turn, failure: Failure, step: string | undefined): number {
+  const { failure: old, handledReconcileAt } = vm.status ?? {};
+  if (old === undefined || handledReconcileAt !== annotationOf(vm.metadata, "reconcileAt"))
+    return 0;
+  return old.category === failure.category && old.step === step ? old.attempts : 0;
+}
+
+/**
+ * A creation that failed as often as it may. It stays so until the declaration changes or a person
+ * asks for another try.
+ */
+export function hasGivenUp({ vm }: Turn): boolean {
+  const { failure, observedGeneration, handledReconcileAt } = vm.status ?? {};
+  if (failure === undefined || failure.nextRetryAt !== undefined) return false;
+  if (categoryPolicies[failure.category].next !== "retry") return false;
+  const isSame = handledReconcileAt === annotationOf(vm.metadata, "reconcileAt");
+  return isSame && observedGeneration === vm.metadata.generation;
+}
+
+export function handledOf({ vm }: Turn): { handledReconcileAt?: string } {
+  const asked = annotationOf(vm.metadata, "reconcileAt");
+  return asked === undefined ? {} : { handledReconcileAt: asked.slice(0, 128) };
+}
+
+function tell({ deps, vm }: Turn, { category, message }: Failure): void {
+  deps.events.event(vm, { type: "Warning", reason: failureReasons[category], message });
+}

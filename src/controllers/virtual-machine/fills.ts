@@ -1,0 +1,103 @@
+import type { VMImage } from "../../api/index.ts";
+import { answered, failed } from "../../hypervisor/index.ts";
+import type { Answer, Failure, Fill } from "../../hypervisor/index.ts";
+import { absent, lookUpImage } from "./absent.ts";
+import type { ConnectedTurn } from "./turn.ts";
+
+type Fills = Map<string, Fill>;
+
+/** What fills each disk, by its name. Disks that are not in it begin empty. */
+export function fillsOf(turn: ConnectedTurn, node: string | undefined): Answer<Fills> {
+  const { image, clone, importedDisk } = turn.vm.spec.source ?? {};
+  if (image !== undefined) return fillOfImage(turn, image, node);
+  if (clone !== undefined) return fillsOfClone(turn, clone);
+  if (importedDisk === undefined) return answered(new Map());
+  const fill: Fill = { from: "volume", volume: importedDisk.diskId };
+  return answered(new Map([[importedDisk.disk, fill]]));
+}
+
+function fillOfImage(
+  turn: ConnectedTurn,
+  { name, disk }: { name: string; disk: string },
+  node: string | undefined,
+): Answer<Fills> {
+  const image = lookUpImage(turn, name);
+  if (image === undefined) return failed(absent("VMImage", name, turn.vm.metadata.namespace));
+  const fill = imageFill(turn, image, node);
+  return fill.ok ? answered(new Map([[disk, fill.value]])) : fill;
+}
+
+function imageFill(turn: ConnectedTurn, image: VMImage, node: string | undefined): Answer<Fill> {
+  const { volume, template } = image.spec.source;
+  const elsewhere = (volume ?? template)?.hypervisorRef.name;
+  if (elsewhere !== undefined && elsewhere !== turn.connection.name) {
+    return failed(notHere(image, `it is on the Hypervisor ${elsewhere}`));
+  }
+  if (volume !== undefined) return answered({ from: "volume", volume: volume.id });
+  if (template === undefined) return copyFill(turn, image, node);
+  return answered({ from: "machine", externalId: template.externalId });
+}
+
+/** The copy of an image's file that the node can see. */
+function copyFill(turn: ConnectedTurn, image: VMImage, node: string | undefined): Answer<Fill> {
+  const here = turn.connection.name;
+  const copy = image.status?.copies?.find((candidate) => {
+    const isThere = candidate.hypervisor === here && candidate.state === "Present";
+    return isThere && (candidate.node === undefined || candidate.node === node);
+  });
+  if (copy?.volume !== undefined) return answered({ from: "volume", volume: copy.volume });
+  return failed({
+    category: "DependencyNotReady",
+    message: `The image ${image.metadata.name ?? ""} is not on the Hypervisor ${here} yet.`,
+    remedy: "It is being brought there: see the status of the VMImage.",
+  });
+}
+
+type Clone = NonNullable<NonNullable<ConnectedTurn["vm"]["spec"]["source"]>["clone"]>;
+
+function fillsOfClone(turn: ConnectedTurn, clone: Clone): Answer<Fills> {
+  const source = cloneSource(turn, clone);
+  if (!source.ok) return source;
+  const externalId = source.value;
+  const fills: Fills = new Map([[clone.disk, { from: "machine", externalId }]]);
+  for (const { name, device } of clone.disks ?? []) {
+    fills.set(name, { from: "machine", externalId, disk: device });
+  }
+  return answered(fills);
+}
+
+function cloneSource(turn: ConnectedTurn, { vmRef, imageRef, externalId }: Clone): Answer<string> {
+  if (externalId !== undefined) return answered(externalId);
+  return imageRef === undefined
+    ? machineSource(turn, vmRef?.name ?? "")
+    : templateSource(turn, imageRef.name);
+}
+
+function templateSource(turn: ConnectedTurn, name: string): Answer<string> {
+  const image = lookUpImage(turn, name);
+  if (image === undefined) return failed(absent("VMImage", name, turn.vm.metadata.namespace));
+  const { template } = image.spec.source;
+  if (template === undefined) return failed(notHere(image, "its source is no template"));
+  if (template.hypervisorRef.name === turn.connection.name) return answered(template.externalId);
+  return failed(notHere(image, `it is on the Hypervisor ${template.hypervisorRef.name}`));
+}
+
+function machineSource({ vm, deps, connection }: ConnectedTurn, name: string): Answer<string> {
+  const namespace = vm.metadata.namespace ?? "";
+  const source = deps.lookups.vms.get(`${namespace}/${name}`);
+  if (source === undefined) return failed(absent("VirtualMachine", name, namespace));
+  const { hypervisor, externalId: id } = source.status ?? {};
+  if (id !== undefined && hypervisor === connection.name) return answered(id);
+  return failed({
+    category: "DependencyNotReady",
+    message: `The VirtualMachine ${name} does not stand on the Hypervisor ${connection.name}.`,
+  });
+}
+
+function notHere({ metadata }: VMImage, why: string): Failure {
+  return {
+    category: "ConfigurationError",
+    message: `The image ${metadata.name ?? ""} cannot be used here: ${why}.`,
+    remedy: "Name another image, or another Hypervisor.",
+  };
+}

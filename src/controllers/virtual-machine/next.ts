@@ -1,0 +1,103 @@
+import type { ClaimSpec, VirtualMachineSpec } from "../../api/index.ts";
+import type {
+  Difference,
+  Failure,
+  Leftover,
+  Lock,
+  NewDisk,
+  Seen,
+  Shape,
+} from "../../hypervisor/index.ts";
+import type { Step } from "./steps.ts";
+
+/** What is declared, with everything that it refers to already looked up. */
+export interface Declared {
+  readonly isDeleting: boolean;
+  /** What deleting the object means for the machine. */
+  readonly fate: "Destroy" | "Retain";
+  readonly isProtected: boolean;
+  /** What the machine should be, as this hypervisor would show it. */
+  readonly shape: Shape;
+  readonly disks: readonly NewDisk[];
+  /** What becomes of each disk with the machine, by name. */
+  readonly onDelete: Readonly<Record<string, "Delete" | "Retain">>;
+  readonly pool?: string | undefined;
+  readonly node: string;
+  readonly power: VirtualMachineSpec["powerState"];
+  readonly shutdown: VirtualMachineSpec["shutdown"];
+  readonly updatePolicy: VirtualMachineSpec["updatePolicy"];
+  readonly driftPolicy: VirtualMachineSpec["driftPolicy"];
+  readonly onMissing: VirtualMachineSpec["onMissing"];
+  /** A person asked for a restart that was not made yet. */
+  readonly wantsRestart: boolean;
+  /** This generation was not wholly applied yet: what differs is an edit, and no drift. */
+  readonly isEdited: boolean;
+}
+
+/** An operation of which nobody knows whether it happened, or still will. */
+export interface OpenOperation {
+  readonly intent: string;
+  readonly deadlineMs: number;
+}
+
+export interface PlanInput {
+  readonly declared: Declared;
+  readonly claim: ClaimSpec | undefined;
+  readonly seen: Seen;
+  readonly nowMs: number;
+  readonly open?: OpenOperation | undefined;
+  /** The guest was asked to shut down, and did not. */
+  readonly isShutdownIgnored?: boolean;
+  /** Volumes under the id; only looked for where the machine is absent and should be. */
+  readonly leftovers?: readonly Leftover[] | undefined;
+}
+
+/** The one next thing. */
+export type Next =
+  /** Choose an id and reserve it by a Claim. */
+  | { readonly do: "reserve" }
+  /** The id is of no use: give its Claim back and choose another. */
+  | { readonly do: "moveOn"; readonly failure: Failure; readonly leaves: "Nothing" | "Husk" }
+  /** Write down in the Claim what was seen. */
+  | { readonly do: "record"; readonly change: Partial<ClaimSpec> }
+  | { readonly do: "step"; readonly step: Step }
+  /** Look for volumes that the machine left behind. */
+  | { readonly do: "sweep" }
+  | { readonly do: "wait"; readonly kind: "Lock" | "Task"; readonly name: string }
+  | { readonly do: "fail"; readonly failure: Failure }
+  /** deletionProtection is on. */
+  | { readonly do: "protect" }
+  /** Nothing of ours is left; the object may go. */
+  | { readonly do: "finish"; readonly how: "Retire" | "Release" | "Nothing" }
+  | {
+      readonly do: "rest";
+      readonly drift: readonly Difference[];
+      readonly pending: readonly string[];
+    };
+
+/** Whether an operation may still take effect, for all that is known. */
+export function isUnsettled({ open, nowMs }: PlanInput): boolean {
+  return open !== undefined && nowMs < open.deadlineMs;
+}
+
+export function waitForOpen({ open }: PlanInput): Next {
+  return { do: "wait", kind: "Task", name: `the outcome of: ${open?.intent ?? ""}` };
+}
+
+/** A step, unless the very same one may be under way, or the machine is locked. */
+export function stepOrWait(input: PlanInput, step: Step, lock: Lock | undefined): Next {
+  if (isUnsettled(input) && input.open?.intent === step.intent) return waitForOpen(input);
+  if (lock === undefined) return { do: "step", step };
+  if (lock.state !== "Dead") return { do: "wait", kind: "Lock", name: lock.detail };
+  return { do: "fail", failure: deadLock(step.operation, lock) };
+}
+
+export function deadLock(at: object, lock: Lock): Failure {
+  const id = "externalId" in at ? ` ${String(at.externalId)}` : "";
+  return {
+    category: "LockError",
+    message: `The machine${id} is locked, and the work that locked it has ended.`,
+    cause: lock.detail,
+    ...(lock.remedy === undefined ? {} : { remedy: lock.remedy }),
+  };
+}

@@ -1,0 +1,55 @@
+import type { ClaimSpec } from "../../api/index.ts";
+import type { Machine } from "../../hypervisor/index.ts";
+import { jsonEqual } from "../../kernel/json.ts";
+import type { Declared } from "./next.ts";
+
+type ClaimVolume = NonNullable<ClaimSpec["volumes"]>[number];
+
+/**
+ * What the Claim does not know yet of a machine whose mark was read back. It is written down before
+ * anything else is done: what is not in the Claim is not ours to delete.
+ */
+export function claimChange(
+  declared: Declared,
+  claim: ClaimSpec,
+  machine: Machine,
+): Partial<ClaimSpec> | undefined {
+  const change: Partial<ClaimSpec> = {};
+  if (claim.state === "Reserved") change.state = "Bound";
+  if (claim.node !== machine.node) change.node = machine.node;
+  const volumes = knownVolumes(declared, claim, machine);
+  if (!jsonEqual(volumes, claim.volumes ?? [])) change.volumes = volumes;
+  return Object.keys(change).length > 0 ? change : undefined;
+}
+
+/** Volumes that the Claim knows already, as they are now, and those that are new. */
+function knownVolumes(declared: Declared, claim: ClaimSpec, machine: Machine): ClaimVolume[] {
+  const old = claim.volumes ?? [];
+  const kept = old.map((volume): ClaimVolume => {
+    const seen = machine.volumes.find(({ id }) => id === volume.id);
+    if (seen === undefined) return volume;
+    return described({ ...volume, state: seen.state }, declared, seen.sizeBytes);
+  });
+  const added = machine.volumes
+    .filter(({ id, isOwn }) => isOwn && !old.some((volume) => volume.id === id))
+    // A disk that no spec ever named is a person's.
+    .filter(({ role, disk }) => role !== "Disk" || disk !== undefined)
+    .map(({ id, role, disk, storage, state, sizeBytes }) => {
+      const volume = { id, role, storage, state, ...(disk === undefined ? {} : { disk }) };
+      return described(volume, declared, sizeBytes);
+    });
+  return [...kept, ...added];
+}
+
+function described(
+  volume: ClaimVolume,
+  declared: Declared,
+  sizeBytes: number | undefined,
+): ClaimVolume {
+  const onDelete = volume.disk === undefined ? undefined : declared.onDelete[volume.disk];
+  return {
+    ...volume,
+    ...(onDelete === undefined ? {} : { onDelete }),
+    ...(sizeBytes === undefined ? {} : { size: String(sizeBytes) }),
+  };
+}

@@ -1,0 +1,46 @@
+import type { ClaimSpec } from "../../api/index.ts";
+import type { Failure, Machine, SeenVolume } from "../../hypervisor/index.ts";
+import { claimChange } from "./plan-claim.ts";
+import { planVmPowerOff } from "./plan-power.ts";
+import { stepOrWait, type Next, type PlanInput } from "./next.ts";
+
+/** A machine that is ours and should go: let go, or off, accounted for and destroyed. */
+export function planVmDeletion(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
+  const { declared } = input;
+  const change = claimChange(declared, claim, machine);
+  if (change !== undefined) return { do: "record", change };
+  const at = { node: machine.node, version: machine.version };
+  if (declared.fate === "Retain") {
+    const operation = { kind: "release", claim, at } as const;
+    const intent = "Let the machine go: it stays, and is no longer Berth's.";
+    return stepOrWait(input, { name: "Release", operation, intent }, machine.lock);
+  }
+  if (declared.isProtected) return { do: "protect" };
+  const strangers = machine.volumes.filter((volume) => volume.isOwn && !mayGo(claim, volume));
+  if (strangers.length > 0) return { do: "fail", failure: unaccounted(claim, strangers) };
+  if (machine.power === "Unknown") return { do: "wait", kind: "Task", name: "the power state" };
+  if (machine.power !== "Stopped") return planVmPowerOff(input, claim, machine);
+  const volumes = machine.volumes.filter(({ isOwn }) => isOwn).map(({ id }) => id);
+  const operation = { kind: "destroy", claim, at, volumes } as const;
+  const intent = `Destroy the machine ${claim.externalId} with ${volumes.length} volumes.`;
+  return stepOrWait(input, { name: "Destroy", operation, intent }, machine.lock);
+}
+
+/** Only what the Claim knows, and what the machine needs besides disks and keeps no data in. */
+function mayGo(claim: ClaimSpec, { id }: SeenVolume): boolean {
+  const known = claim.volumes?.find((volume) => volume.id === id);
+  return known !== undefined && known.onDelete !== "Retain";
+}
+
+function unaccounted(claim: ClaimSpec, volumes: readonly SeenVolume[]): Failure {
+  const ids = volumes.map(({ id }) => id).join(", ");
+  return {
+    category: "OrphanedVolumes",
+    message:
+      `Deleting the machine ${claim.externalId} would free volumes that have to stay: ` +
+      `${ids}. Nothing was deleted.`,
+    remedy:
+      "Move these volumes to another machine on the hypervisor, or set onDelete: Delete for the " +
+      "disks that may go, or set spec.deletionPolicy: Retain.",
+  };
+}

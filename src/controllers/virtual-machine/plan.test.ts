@@ -1,0 +1,382 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { ClaimSpec } from "../../api/index.ts";
+import type { Lock, Machine, Seen } from "../../hypervisor/index.ts";
+import type { Declared, Next, PlanInput } from "./next.ts";
+import { planVm } from "./plan.ts";
+
+const gib = 1024 ** 3;
+
+const declared: Declared = {
+  isDeleting: false,
+  fate: "Destroy",
+  isProtected: false,
+  shape: { name: "web", memory: { sizeBytes: gib } },
+  disks: [{ name: "root", storage: "store", sizeBytes: 10 * gib, fill: { from: "blank" } }],
+  onDelete: { root: "Delete" },
+  node: "n1",
+  power: "Running",
+  shutdown: { graceSeconds: 60, force: true },
+  updatePolicy: "Live",
+  driftPolicy: "Correct",
+  onMissing: "Stall",
+  wantsRestart: false,
+  isEdited: false,
+};
+
+const volume = { id: "store:root", role: "Disk", disk: "root", storage: "store" } as const;
+
+const claim: ClaimSpec = {
+  hypervisor: { name: "hv", systemId: "s" },
+  externalId: "100",
+  idChosenBy: "Berth",
+  state: "Bound",
+  role: "Machine",
+  origin: "Created",
+  everStood: true,
+  identity: "i",
+  installation: "in",
+  owner: { namespace: "default", name: "web", uid: "u" },
+  node: "n1",
+  volumes: [{ ...volume, state: "Attached", onDelete: "Delete", size: String(10 * gib) }],
+};
+
+const reserved: ClaimSpec = { ...claim, state: "Reserved", everStood: false, volumes: [] };
+
+const machine: Machine = {
+  externalId: "100",
+  node: "n1",
+  version: "1",
+  power: "Running",
+  isTemplate: false,
+  mark: {
+    state: "Owned",
+    installation: "in",
+    owner: { namespace: "default", name: "web" },
+    identity: "i",
+    externalId: "100",
+    disks: { root: "d0" },
+    networks: {},
+  },
+  shape: { name: "web", memory: { sizeBytes: gib } },
+  disks: [
+    {
+      name: "root",
+      slot: "d0",
+      volume: "store:root",
+      storage: "store",
+      sizeBytes: 10 * gib,
+      bus: "scsi",
+    },
+  ],
+  networks: [],
+  pending: [],
+  volumes: [{ ...volume, state: "Attached", sizeBytes: 10 * gib, isOwn: true }],
+  hasSnapshots: false,
+};
+
+const open = { intent: "Make the machine 100 on node n1.", deadlineMs: 2000 };
+const held: Lock = { kind: "Backup", detail: "backup", state: "Held" };
+const dead: Lock = { kind: "Create", detail: "create", state: "Dead", remedy: "qm unlock 100" };
+const leaving = { ...declared, isDeleting: true, shape: {}, disks: [] };
+const stranger: Seen = { at: "foreign", reason: "Stranger", detail: "no mark" };
+const unknown: Seen = { at: "unknown", failure: { category: "NetworkError", message: "away" } };
+const leftover = { volume: "store:x", storage: "store", node: "n1", sizeBytes: 1 } as const;
+
+interface Case {
+  readonly reason: string;
+  readonly input: Partial<PlanInput>;
+  /** `do`, and what tells it from others of the same. */
+  readonly next: string;
+}
+
+function ours(change: Partial<Machine> = {}): Seen {
+  return { at: "ours", machine: { ...machine, ...change } };
+}
+
+function told(next: Next): string {
+  switch (next.do) {
+    case "step":
+      return `step ${next.step.name}`;
+    case "fail":
+      return `fail ${next.failure.category}`;
+    case "wait":
+      return `wait ${next.kind}`;
+    case "finish":
+      return `finish ${next.how}`;
+    case "moveOn":
+      return `moveOn ${next.leaves}`;
+    case "record":
+      return `record ${Object.keys(next.change).join(" ")}`;
+    case "rest":
+      return `rest ${next.drift.length} ${next.pending.length}`;
+    case "reserve":
+    case "sweep":
+    case "protect":
+      return next.do;
+  }
+}
+
+const absent: Seen = { at: "absent" };
+
+const cases: readonly Case[] = [
+  {
+    reason: "without a Claim an id is reserved first",
+    input: { claim: undefined },
+    next: "reserve",
+  },
+  {
+    reason: "without a Claim there is nothing to delete",
+    input: { claim: undefined, declared: leaving },
+    next: "finish Nothing",
+  },
+  {
+    reason: "what is not seen leads to nothing",
+    input: { seen: unknown },
+    next: "fail NetworkError",
+  },
+  {
+    reason: "not even when it goes away",
+    input: { seen: unknown, declared: leaving },
+    next: "fail NetworkError",
+  },
+  {
+    reason: "a reserved id is filled",
+    input: { claim: reserved, seen: absent },
+    next: "step Create",
+  },
+  {
+    reason: "a request that may still land is waited for",
+    input: { claim: reserved, seen: absent, open },
+    next: "wait Task",
+  },
+  {
+    reason: "after its deadline an absence is believed",
+    input: { claim: reserved, seen: absent, open, nowMs: 2000 },
+    next: "step Create",
+  },
+  { reason: "what once stood is not made anew", input: { seen: absent }, next: "fail Missing" },
+  {
+    reason: "unless told so, and then its volumes are looked for",
+    input: { seen: absent, declared: { ...declared, onMissing: "Recreate" } },
+    next: "sweep",
+  },
+  {
+    reason: "volumes that are still there are not forgotten",
+    input: {
+      seen: absent,
+      declared: { ...declared, onMissing: "Recreate" },
+      leftovers: [{ ...leftover, proof: "Claimed" }],
+    },
+    next: "fail OrphanedVolumes",
+  },
+  {
+    reason: "a deleted machine is gone only when its volumes are",
+    input: { seen: absent, declared: leaving },
+    next: "sweep",
+  },
+  {
+    reason: "what it left behind and is ours is removed",
+    input: {
+      seen: absent,
+      declared: leaving,
+      leftovers: [{ ...leftover, proof: "MadeUnderMark" }],
+    },
+    next: "step RemoveVolume",
+  },
+  {
+    reason: "what was there before is a stranger's for ever",
+    input: { seen: absent, declared: leaving, leftovers: [{ ...leftover, proof: "Before" }] },
+    next: "finish Retire",
+  },
+  {
+    reason: "an absence that may not last ends no deletion",
+    input: { claim: reserved, seen: absent, declared: leaving, open },
+    next: "wait Task",
+  },
+  {
+    reason: "a machine in the making is waited for",
+    input: {
+      claim: reserved,
+      seen: { at: "opaque", node: "n1", lock: { ...held, kind: "Create" } },
+    },
+    next: "wait Lock",
+  },
+  {
+    reason: "a dead husk under Berth's id is left behind",
+    input: { claim: reserved, seen: { at: "opaque", node: "n1", lock: dead } },
+    next: "moveOn Husk",
+  },
+  {
+    reason: "a dead husk under the user's id is the user's to clear",
+    input: {
+      claim: { ...reserved, idChosenBy: "User" },
+      seen: { at: "opaque", node: "n1", lock: dead },
+    },
+    next: "fail LockError",
+  },
+  {
+    reason: "a stranger under Berth's id keeps it",
+    input: { claim: reserved, seen: stranger },
+    next: "moveOn Nothing",
+  },
+  {
+    reason: "a stranger under the user's id is a conflict",
+    input: { claim: { ...reserved, idChosenBy: "User" }, seen: stranger },
+    next: "fail IdentityConflict",
+  },
+  {
+    reason: "a stranger where our machine stood is a conflict, also when it goes away",
+    input: { seen: stranger, declared: leaving },
+    next: "fail IdentityConflict",
+  },
+  {
+    reason: "a lost mark may be our machine's",
+    input: { claim: reserved, seen: { at: "foreign", reason: "MarkLost", detail: "" } },
+    next: "fail IdentityConflict",
+  },
+  {
+    reason: "a machine that was let go before a crash is let go",
+    input: { seen: { at: "foreign", reason: "Released", detail: "" }, declared: leaving },
+    next: "finish Release",
+  },
+  {
+    reason: "a mark that was read back binds the Claim before anything else",
+    input: { claim: reserved },
+    next: "record state volumes",
+  },
+  { reason: "all is as declared", input: {}, next: "rest 0 0" },
+  {
+    reason: "a disk that is missing is made",
+    input: {
+      claim: { ...claim, everStood: false, volumes: [] },
+      seen: ours({ disks: [], volumes: [] }),
+    },
+    next: "step AddDisk",
+  },
+  {
+    reason: "a disk that was there is not replaced by an empty one",
+    input: { seen: ours({ disks: [], volumes: [] }) },
+    next: "fail Missing",
+  },
+  {
+    reason: "a disk that should be larger grows",
+    input: {
+      declared: {
+        ...declared,
+        disks: [{ name: "root", storage: "store", sizeBytes: 20 * gib, fill: { from: "blank" } }],
+      },
+    },
+    next: "step Grow",
+  },
+  {
+    reason: "a disk that should be smaller is refused",
+    input: {
+      declared: {
+        ...declared,
+        disks: [{ name: "root", storage: "store", sizeBytes: gib, fill: { from: "blank" } }],
+      },
+    },
+    next: "fail ReplacementRequired",
+  },
+  {
+    reason: "drift is corrected",
+    input: { seen: ours({ shape: { name: "other", memory: { sizeBytes: gib } } }) },
+    next: "step Configure",
+  },
+  {
+    reason: "or reported",
+    input: {
+      declared: { ...declared, driftPolicy: "Warn" },
+      seen: ours({ shape: { name: "other", memory: { sizeBytes: gib } } }),
+    },
+    next: "rest 1 0",
+  },
+  {
+    reason: "a lock of others is waited for, never broken",
+    input: { seen: ours({ shape: { name: "other" }, lock: held }) },
+    next: "wait Lock",
+  },
+  {
+    reason: "a dead lock names its remedy",
+    input: { seen: ours({ shape: { name: "other" }, lock: dead }) },
+    next: "fail LockError",
+  },
+  {
+    reason: "at rest a lock does not matter",
+    input: { seen: ours({ lock: held }) },
+    next: "rest 0 0",
+  },
+  { reason: "it is started", input: { seen: ours({ power: "Stopped" }) }, next: "step Start" },
+  {
+    reason: "it is asked to shut down",
+    input: { declared: { ...declared, power: "Stopped" } },
+    next: "step Shutdown",
+  },
+  {
+    reason: "and switched off if it does not",
+    input: { declared: { ...declared, power: "Stopped" }, isShutdownIgnored: true },
+    next: "step PowerOff",
+  },
+  {
+    reason: "unless that is not allowed",
+    input: {
+      declared: { ...declared, power: "Stopped", shutdown: { graceSeconds: 60, force: false } },
+      isShutdownIgnored: true,
+    },
+    next: "wait Task",
+  },
+  {
+    reason: "a change that waits for a restart waits",
+    input: { seen: ours({ pending: ["cpu"] }) },
+    next: "rest 0 1",
+  },
+  {
+    reason: "unless it may be restarted",
+    input: { declared: { ...declared, updatePolicy: "Reboot" }, seen: ours({ pending: ["cpu"] }) },
+    next: "step Shutdown",
+  },
+  {
+    reason: "a running machine is shut down first",
+    input: { declared: leaving },
+    next: "step Shutdown",
+  },
+  {
+    reason: "a stopped one is destroyed",
+    input: { declared: leaving, seen: ours({ power: "Stopped" }) },
+    next: "step Destroy",
+  },
+  {
+    reason: "with nothing that has to stay",
+    input: {
+      declared: leaving,
+      seen: ours({
+        power: "Stopped",
+        volumes: [
+          ...machine.volumes,
+          { id: "store:byHand", role: "Disk", storage: "store", state: "Detached", isOwn: true },
+        ],
+      }),
+    },
+    next: "fail OrphanedVolumes",
+  },
+  {
+    reason: "protection holds",
+    input: { declared: { ...leaving, isProtected: true } },
+    next: "protect",
+  },
+  {
+    reason: "Retain only lets go",
+    input: { declared: { ...leaving, fate: "Retain" } },
+    next: "step Release",
+  },
+];
+
+describe("the plan of a VirtualMachine", () => {
+  for (const { reason, input, next } of cases) {
+    it(`${reason}: ${next}`, () => {
+      const whole: PlanInput = { declared, claim, seen: ours(), nowMs: 1000, ...input };
+      assert.equal(told(planVm(whole)), next);
+    });
+  }
+});

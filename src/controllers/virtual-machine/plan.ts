@@ -1,0 +1,123 @@
+import type { ClaimSpec } from "../../api/index.ts";
+import type { Failure, ForeignSeen, Leftover, Lock } from "../../hypervisor/index.ts";
+import { deadLock, isUnsettled, waitForOpen, type Next, type PlanInput } from "./next.ts";
+import { planVmDeletion } from "./plan-deletion.ts";
+import { planVmMachine } from "./plan-machine.ts";
+
+/** Decides the one next thing. Pure: every branch is here and in the two plans beside it. */
+export function planVm(input: PlanInput): Next {
+  const { declared, claim, seen } = input;
+  if (claim === undefined) {
+    return declared.isDeleting ? { do: "finish", how: "Nothing" } : { do: "reserve" };
+  }
+  switch (seen.at) {
+    case "unknown":
+      return { do: "fail", failure: seen.failure };
+    case "absent":
+      return planVmAbsent(input, claim);
+    case "opaque":
+      return planVmOpaque(input, claim, seen.lock);
+    case "foreign":
+      return planVmForeign(input, claim, seen);
+    case "ours":
+      return declared.isDeleting
+        ? planVmDeletion(input, claim, seen.machine)
+        : planVmMachine(input, claim, seen.machine);
+  }
+}
+
+function planVmAbsent(input: PlanInput, claim: ClaimSpec): Next {
+  const { declared, leftovers } = input;
+  // A request that was sent just before a crash may still land.
+  if (isUnsettled(input)) return waitForOpen(input);
+  if (declared.isDeleting) return planVmLeftovers(claim, leftovers);
+  if (claim.everStood && declared.onMissing !== "Recreate") {
+    return { do: "fail", failure: missing(claim) };
+  }
+  if ((claim.volumes ?? []).length > 0) return planVmAnew(claim, leftovers);
+  const { bootOrder: _later, ...said } = declared.shape;
+  // A new machine starts with its node unless it says otherwise; an older one keeps what it has.
+  const shape = { startOnBoot: true, ...said };
+  const { node, pool } = declared;
+  const create = { kind: "create", claim, node, shape, ...(pool ? { pool } : {}) } as const;
+  const intent = `Make the machine ${claim.externalId} on node ${node}.`;
+  return { do: "step", step: { name: "Create", operation: create, intent } };
+}
+
+/** Before it is made anew the Claim forgets the volumes that went with it, if they really did. */
+function planVmAnew(claim: ClaimSpec, leftovers: readonly Leftover[] | undefined): Next {
+  if (leftovers === undefined) return { do: "sweep" };
+  const ids = leftovers.map(({ volume }) => volume);
+  if (ids.length === 0) return { do: "record", change: { volumes: [] } };
+  return {
+    do: "fail",
+    failure: {
+      category: "OrphanedVolumes",
+      message: `The machine ${claim.externalId} is gone, its volumes are not: ${ids.join(", ")}.`,
+      remedy: "Save or remove them on the hypervisor; then the machine is made anew.",
+    },
+  };
+}
+
+/** What is provably ours goes one by one; what is not stays, and is no reason to stay. */
+function planVmLeftovers(claim: ClaimSpec, leftovers: readonly Leftover[] | undefined): Next {
+  if (leftovers === undefined) return { do: "sweep" };
+  const kept = claim.volumes?.filter(({ onDelete }) => onDelete === "Retain") ?? [];
+  const own = leftovers
+    .filter(({ volume }) => !kept.some(({ id }) => id === volume))
+    .find(({ proof }) => proof === "Claimed" || proof === "MadeUnderMark");
+  if (own === undefined) return { do: "finish", how: "Retire" };
+  const { volume, node } = own;
+  const operation = { kind: "removeVolume", claim, node, volume } as const;
+  const intent = `Remove the volume ${volume}, which the machine left behind.`;
+  return { do: "step", step: { name: "RemoveVolume", operation, intent } };
+}
+
+function planVmOpaque(input: PlanInput, claim: ClaimSpec, lock: Lock): Next {
+  if (lock.state !== "Dead") return { do: "wait", kind: "Lock", name: lock.detail };
+  if (isUnsettled(input)) return waitForOpen(input);
+  const failure = deadLock(claim, lock);
+  if (input.declared.isDeleting || !mayMoveOn(claim)) return { do: "fail", failure };
+  return { do: "moveOn", failure, leaves: "Husk" };
+}
+
+function planVmForeign(input: PlanInput, claim: ClaimSpec, seen: ForeignSeen): Next {
+  if (isUnsettled(input)) return waitForOpen(input);
+  const failure = notOurs(claim, seen);
+  if (seen.reason === "Released" && input.declared.isDeleting) {
+    return { do: "finish", how: "Release" };
+  }
+  // The identity is right and the mark is gone: that may well be our machine.
+  if (seen.reason === "MarkLost" || claim.state !== "Reserved") return { do: "fail", failure };
+  if (input.declared.isDeleting) return { do: "finish", how: "Retire" };
+  return mayMoveOn(claim) ? { do: "moveOn", failure, leaves: "Nothing" } : { do: "fail", failure };
+}
+
+/** Only an id that Berth chose, and under which nothing of ours ever stood. */
+function mayMoveOn(claim: ClaimSpec): boolean {
+  return claim.idChosenBy === "Berth" && claim.state === "Reserved";
+}
+
+function missing({ externalId, hypervisor }: ClaimSpec): Failure {
+  return {
+    category: "Missing",
+    message: `The machine ${externalId} once stood on ${hypervisor.name} and is gone.`,
+    remedy:
+      "Set spec.onMissing: Recreate to make it anew from its source (its disks' data is gone), " +
+      "or delete the object.",
+  };
+}
+
+function notOurs({ externalId, hypervisor }: ClaimSpec, seen: ForeignSeen): Failure {
+  const category = seen.reason === "Husk" ? "LockError" : "IdentityConflict";
+  return {
+    category,
+    message:
+      `What stands under the id ${externalId} on ${hypervisor.name} ` +
+      `is not provably this object's: ${seen.detail}.`,
+    remedy:
+      seen.reason === "MarkLost"
+        ? "If it is this object's machine: berth adopt --restamp."
+        : "Choose another spec.externalId, or move what stands there.",
+  };
+}

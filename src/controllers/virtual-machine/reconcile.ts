@@ -1,0 +1,231 @@
+import { finalizers, virtualMachineKind, vmReasons } from "../../api/index.ts";
+import type { VirtualMachine } from "../../api/index.ts";
+import { formatTime } from "../../kernel/clock.ts";
+import {
+  addFinalizer,
+  again,
+  settled,
+  stalled,
+  removeFinalizer,
+  type Outcome,
+} from "../../runtime/index.ts";
+import { declare, type Declaring } from "./declare.ts";
+import { performStep, restartHandled } from "./effects.ts";
+import { failVm, handledOf, hasGivenUp } from "./failing.ts";
+import type { Next, OpenOperation } from "./next.ts";
+import { planVm } from "./plan.ts";
+import { reserveId } from "./reserve.ts";
+import { noWorker, settleOperation } from "./settling.ts";
+import {
+  annotationOf,
+  declarationOf,
+  isDeleting,
+  releaseSlots,
+  writeView,
+  type ConnectedTurn,
+  type Turn,
+  type VmDeps,
+} from "./turn.ts";
+
+const lockMs = 5_000;
+const settleMs = 1_000;
+
+/** Moves one VM a single step toward its spec. Kill it at any await, run it again: no leak. */
+export async function reconcileVm(key: string, deps: VmDeps): Promise<Outcome> {
+  const vm = deps.vms.get(key);
+  if (vm === undefined) return forget(key, deps);
+  const memory = deps.memory.get(key) ?? { avoid: [] };
+  deps.memory.set(key, memory);
+  const turn: Turn = { key, deps, memory, vm, isOpen: false };
+  if (annotationOf(vm.metadata, "paused") === "true") return pause(turn);
+  const waitMs = backoffMs(turn);
+  if (waitMs > 0) return again("Backoff", waitMs);
+  delete memory.retry;
+  const isHeld = vm.metadata.finalizers?.includes(finalizers.machine) ?? false;
+  if (isDeleting(vm)) return isHeld ? connectAndGo(turn) : settled;
+  const objects = deps.client.of(virtualMachineKind);
+  turn.vm = deps.vms.note(await addFinalizer<VirtualMachine>(objects, vm, finalizers.machine));
+  return hasGivenUp(turn) ? stalled("GivenUp") : connectAndGo(turn);
+}
+
+/** Nothing is done for it; an operation that is open stays open. */
+async function pause(turn: Turn): Promise<Outcome> {
+  turn.isOpen = true;
+  await writeView(turn, { state: { is: "paused" } });
+  return settled;
+}
+
+/** How long a failure still has to rest, unless a person changed something since. */
+function backoffMs({ memory, vm, deps }: Turn): number {
+  const { retry } = memory;
+  if (retry === undefined || retry.declaration !== declarationOf(vm)) return 0;
+  return retry.atMs - deps.clock.nowMs();
+}
+
+function forget(key: string, deps: VmDeps): Outcome {
+  deps.memory.delete(key);
+  deps.slots.leave(key);
+  return settled;
+}
+
+async function connectAndGo(turn: Turn): Promise<Outcome> {
+  const { vm, deps } = turn;
+  const name = vm.status?.hypervisor ?? vm.spec.hypervisorRef.name;
+  const reach = deps.connections.of(name);
+  turn.isOpen = vm.status?.operation !== undefined;
+  if (reach.is === "away") {
+    // No id was ever reserved for it, so there is nothing to look for.
+    if (isDeleting(vm) && (await holdsNothing(turn))) return letGo(turn);
+    return failVm(turn, reach.failure);
+  }
+  const { connection } = reach;
+  const connected: ConnectedTurn = Object.assign(turn, { connection, driver: connection.driver });
+  const claim = await deps.ledger.find(vm);
+  if (!claim.ok) return failVm(turn, claim.failure);
+  connected.claim = claim.value;
+  const open = await settleOperation(connected);
+  if (open !== undefined && "type" in open) return open;
+  return observeAndPlan(connected, open);
+}
+
+async function observeAndPlan(
+  turn: ConnectedTurn,
+  open: OpenOperation | undefined,
+): Promise<Outcome> {
+  const { driver, claim, deps } = turn;
+  const declaring = await declare(turn);
+  if (!declaring.ok) return failVm(turn, declaring.failure);
+  if (claim === undefined) {
+    return isDeleting(turn.vm) ? letGo(turn) : reserveFrom(turn, declaring.value);
+  }
+  const sinceMs = Date.parse(claim.spec.reservedAt ?? formatTime(deps.clock.nowMs()));
+  const workerNeverStarted = turn.vm.status?.operation?.task === noWorker;
+  turn.seen = await driver.observe(claim.spec, { sinceMs, workerNeverStarted });
+  const { isShutdownIgnored = false } = turn.memory;
+  const { declared } = declaring.value;
+  const nowMs = deps.clock.nowMs();
+  const input = { declared, claim: claim.spec, seen: turn.seen, nowMs, open, isShutdownIgnored };
+  const next = planVm(input);
+  if (next.do !== "sweep") return act(turn, next, declaring.value);
+  const leftovers = await driver.leftovers(claim.spec);
+  if (!leftovers.ok) return failVm(turn, leftovers.failure);
+  return act(turn, planVm({ ...input, leftovers: leftovers.value }), declaring.value);
+}
+
+async function reserveFrom(
+  turn: ConnectedTurn,
+  { desired, declared }: Declaring,
+): Promise<Outcome> {
+  return reserveId(turn, { ...desired, shape: declared.shape }, declared.node);
+}
+
+/** The one place where what was decided becomes what is done. */
+async function act(turn: ConnectedTurn, next: Next, declaring: Declaring): Promise<Outcome> {
+  switch (next.do) {
+    case "reserve":
+      return reserveFrom(turn, declaring);
+    case "moveOn":
+      return moveOn(turn, next);
+    case "record":
+      return record(turn, next);
+    case "step":
+      return performStep(turn, next.step);
+    case "wait":
+      return wait(turn, next);
+    case "fail":
+      releaseSlots(turn);
+      return failVm(turn, next.failure);
+    case "protect":
+      await writeView(turn, { state: { is: "protected" } });
+      return stalled(vmReasons.Protected);
+    case "sweep":
+      return again("Sweep");
+    case "finish":
+      return finish(turn, next.how);
+    case "rest":
+      return rest(turn, next);
+  }
+}
+
+async function record(turn: ConnectedTurn, next: Next & { do: "record" }): Promise<Outcome> {
+  const { deps, claim } = turn;
+  if (claim === undefined) return again("NotClaimed");
+  const isBinding = next.change.state === "Bound" && claim.spec.boundAt === undefined;
+  const boundAt = isBinding ? { boundAt: formatTime(deps.clock.nowMs()) } : {};
+  turn.claim = await deps.ledger.record(claim, { ...next.change, ...boundAt });
+  return again("Recorded");
+}
+
+async function wait(turn: ConnectedTurn, { kind, name }: Next & { do: "wait" }): Promise<Outcome> {
+  const waitingFor = { kind, name: name.slice(0, 512) };
+  await writeView(turn, { state: { is: "waiting", waitingFor } }, "progress");
+  return again(kind, kind === "Lock" ? lockMs : settleMs);
+}
+
+/** The id is of no use. What stands there, if anything of ours, is only an empty reservation. */
+async function moveOn(turn: ConnectedTurn, next: Next & { do: "moveOn" }): Promise<Outcome> {
+  const { deps, claim, memory } = turn;
+  if (claim === undefined) return again("NotClaimed");
+  memory.avoid.push(claim.spec.externalId);
+  const { message, remedy = "" } = next.failure;
+  const why = `${message} ${remedy}`.slice(0, 1024);
+  if (next.leaves === "Husk") await deps.ledger.release(claim, why);
+  else await deps.ledger.retire(claim);
+  deps.events.event(turn.vm, { type: "Warning", reason: "IdGivenUp", message });
+  return again("MovedOn");
+}
+
+async function finish(
+  turn: ConnectedTurn,
+  how: "Retire" | "Release" | "Nothing",
+): Promise<Outcome> {
+  const { deps, claim } = turn;
+  if (claim !== undefined && how === "Retire") await deps.ledger.retire(claim);
+  if (claim !== undefined && how === "Release") {
+    await deps.ledger.release(claim, "retained by policy");
+  }
+  return letGo(turn);
+}
+
+/** Nothing of ours is left, or it was let go: only now may the object go. */
+async function letGo(turn: Turn): Promise<Outcome> {
+  const { deps, key } = turn;
+  releaseSlots(turn);
+  const objects = deps.client.of(virtualMachineKind);
+  if (turn.claim === undefined && !(await holdsNothing(turn))) return again("NotYet");
+  const left = await removeFinalizer<VirtualMachine>(objects, turn.vm, finalizers.machine);
+  if (left === undefined) deps.vms.forget(key);
+  else deps.vms.note(left);
+  deps.memory.delete(key);
+  return settled;
+}
+
+/** No Claim is held for it: asked of the server, because what lies here may be old. */
+async function holdsNothing(turn: Turn): Promise<boolean> {
+  const { namespace = "", name = "" } = turn.vm.metadata;
+  const { ledger, vms, client } = turn.deps;
+  turn.vm = vms.note(await client.of(virtualMachineKind).get({ namespace, name }));
+  const { externalId, hypervisor = "" } = turn.vm.status ?? {};
+  if (externalId !== undefined && ledger.systemOf(hypervisor) === undefined) return false;
+  const claim = await ledger.find(turn.vm);
+  return claim.ok && claim.value === undefined;
+}
+
+async function rest(
+  turn: ConnectedTurn,
+  { drift, pending }: Next & { do: "rest" },
+): Promise<Outcome> {
+  releaseSlots(turn);
+  delete turn.memory.isShutdownIgnored;
+  turn.isOpen = false;
+  const wasReady = turn.vm.status?.failure === undefined && turn.vm.status?.operation === undefined;
+  await writeView(turn, {
+    state: { is: "resting", drift, pending },
+    handled: { ...handledOf(turn), ...restartHandled(turn) },
+  });
+  if (!wasReady) {
+    const message = "The machine is as declared.";
+    turn.deps.events.event(turn.vm, { type: "Normal", reason: vmReasons.Succeeded, message });
+  }
+  return settled;
+}

@@ -1,0 +1,130 @@
+import { answered } from "../../hypervisor/index.ts";
+import type { Answer, ClaimedMachine, RecalledTask, TaskHandle } from "../../hypervisor/index.ts";
+import { again, type Outcome } from "../../runtime/index.ts";
+import { failVm } from "./failing.ts";
+import type { OpenOperation } from "./next.ts";
+import { isStepName, slotNames, stepTraits } from "./steps.ts";
+import type { StatusOperation } from "./status.ts";
+import { settle, writeView, type ConnectedTurn } from "./turn.ts";
+
+/** Written in place of a task: the hypervisor said that it could start none. */
+export const noWorker = "none";
+
+const pollMsFirst = 100;
+const pollMsMost = 1_000;
+const blockedMs = 2_000;
+
+/**
+ * Finds out what became of the operation in the status. Resolves with an outcome where the run ends
+ * here, because work goes on or has failed, and otherwise with what is still open.
+ */
+export async function settleOperation(
+  turn: ConnectedTurn,
+): Promise<Outcome | OpenOperation | undefined> {
+  const { memory } = turn;
+  const operation = turn.vm.status?.operation;
+  if (operation === undefined || memory.settledId === operation.id) return undefined;
+  turn.isOpen = true;
+  if (operation.task === noWorker) {
+    settle(turn);
+    return undefined;
+  }
+  const known = knownTask(turn, operation);
+  const task = known === undefined ? await recallTask(turn, operation) : answered(known);
+  if (!task.ok) return failVm(turn, task.failure);
+  if (task.value !== undefined) return lookAtTask(turn, operation, task.value);
+  const deadlineMs = Date.parse(operation.deadline ?? operation.since);
+  return { intent: operation.intent, deadlineMs };
+}
+
+/** The task that this process began, or that it or an earlier one wrote down. */
+function knownTask(
+  { memory }: ConnectedTurn,
+  { id, task }: StatusOperation,
+): TaskHandle | undefined {
+  return memory.task?.operationId === id ? memory.task.handle : task;
+}
+
+/** Work that a lost reply or an earlier process began. */
+async function recallTask(
+  turn: ConnectedTurn,
+  operation: StatusOperation,
+): Promise<Answer<TaskHandle | undefined>> {
+  const claim: ClaimedMachine | undefined = turn.claim?.spec;
+  if (claim === undefined) return answered(undefined);
+  const sinceMs = Date.parse(operation.since);
+  const recalled = await turn.driver.recall(claim, sinceMs);
+  if (!recalled.ok) return recalled;
+  const running = recalled.value.find(({ isRunning }) => isRunning);
+  const matching = recalled.value.filter(
+    (task) => isOf(task, operation) && task.sinceMs >= sinceMs,
+  );
+  return answered((running ?? matching.at(-1))?.task);
+}
+
+function isOf({ does }: RecalledTask, { step }: StatusOperation): boolean {
+  return isStepName(step) && stepTraits[step].does.includes(does);
+}
+
+async function lookAtTask(
+  turn: ConnectedTurn,
+  operation: StatusOperation,
+  handle: TaskHandle,
+): Promise<Outcome | undefined> {
+  const { memory, driver } = turn;
+  const view = await driver.look(handle);
+  switch (view.state) {
+    case "running":
+      return waitForTask(turn, operation, handle);
+    case "succeeded":
+    case "warned":
+    case "changed":
+    case "lost":
+      // It has ended, whatever it did: looking at the machine tells.
+      settle(turn);
+      return undefined;
+    case "blocked":
+      settle(turn);
+      await writeView(turn, blockedView(view.waitsFor), "progress");
+      return again("Blocked", blockedMs);
+    case "failed":
+      settle(turn);
+      if (operation.step === "Shutdown") {
+        memory.isShutdownIgnored = true;
+        return undefined;
+      }
+      return failVm(turn, view.failure, { step: operation.step });
+    case "unknown":
+      return failVm(turn, view.failure);
+  }
+}
+
+async function waitForTask(
+  turn: ConnectedTurn,
+  operation: StatusOperation,
+  handle: TaskHandle,
+): Promise<Outcome> {
+  const { memory } = turn;
+  const isKnown = memory.task?.operationId === operation.id && memory.task.handle === handle;
+  const pollMs = isKnown ? Math.min((memory.task?.pollMs ?? 0) * 2, pollMsMost) : pollMsFirst;
+  memory.task = { operationId: operation.id, handle, pollMs };
+  // Work that an earlier process began takes its slots all the same.
+  memory.lease ??= turn.deps.slots.assume(slotsUnderWay(turn, operation), turn.key);
+  const state = { is: "working", reason: reasonOf(operation), message: operation.intent } as const;
+  await writeView(turn, { state, operation: { ...operation, task: handle } }, "progress");
+  return again(operation.step, pollMs);
+}
+
+function slotsUnderWay({ vm, connection }: ConnectedTurn, { step }: StatusOperation): string[] {
+  const { node } = vm.status ?? {};
+  const storages = step === "AddDisk" ? (vm.spec.disks ?? []).map(({ storage }) => storage) : [];
+  return slotNames(connection.name, node, storages[0] ?? connection.spec.defaults?.storage);
+}
+
+export function blockedView(waitsFor: string): Parameters<typeof writeView>[1] {
+  return { state: { is: "waiting", waitingFor: { kind: "Lock", name: waitsFor.slice(0, 512) } } };
+}
+
+function reasonOf({ step }: StatusOperation): (typeof stepTraits)["Create"]["reason"] {
+  return isStepName(step) ? stepTraits[step].reason : "Progressing";
+}

@@ -1,0 +1,52 @@
+import type { VirtualMachine, VirtualMachineStatus } from "../../api/index.ts";
+import type { Machine, Seen } from "../../hypervisor/index.ts";
+
+/** As many devices as the status lists that nobody declared. */
+const undeclaredMax = 32;
+
+/** What the status says of what was seen. What was not looked at stays as it was. Pure. */
+export function observedPart(
+  vm: VirtualMachine,
+  seen: Seen | undefined,
+): Partial<VirtualMachineStatus> {
+  if (seen?.at === "unknown" && vm.status?.powerState) return { powerState: "Unknown" };
+  if (seen?.at !== "ours") return {};
+  const { machine } = seen;
+  const { externalId, node, power } = machine;
+  return {
+    externalId,
+    node,
+    powerState: power,
+    disks: disksOf(machine),
+    networks: networksOf(machine),
+    undeclared: undeclaredDevices(vm, machine),
+  };
+}
+
+function disksOf({ disks }: Machine): NonNullable<VirtualMachineStatus["disks"]> {
+  return disks.flatMap(({ name, slot, volume, storage, sizeBytes }) => {
+    if (name === undefined) return [];
+    return [{ name, volume, storage, size: String(sizeBytes), device: slot }];
+  });
+}
+
+function networksOf({ networks }: Machine): NonNullable<VirtualMachineStatus["networks"]> {
+  return networks.flatMap(({ name, slot, macAddress }) => {
+    if (name === undefined) return [];
+    return [{ name, device: slot, ...(macAddress === undefined ? {} : { macAddress }) }];
+  });
+}
+
+function undeclaredDevices(
+  { spec }: VirtualMachine,
+  machine: Machine,
+): NonNullable<VirtualMachineStatus["undeclared"]> {
+  const declared = new Set(spec.disks?.map(({ name }) => name));
+  const disks = machine.disks
+    .filter(({ name }) => name === undefined || !declared.has(name))
+    .map(({ slot, volume }) => ({ kind: "Disk" as const, device: slot, detail: volume }));
+  const networks = machine.networks
+    .filter(({ name }) => name === undefined)
+    .map(({ slot }) => ({ kind: "Network" as const, device: slot }));
+  return [...disks, ...networks].slice(0, undeclaredMax);
+}

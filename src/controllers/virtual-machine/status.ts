@@ -1,0 +1,286 @@
+import { failureReasons, vmConditions, vmReasons } from "../../api/index.ts";
+import type { ClaimSpec, VirtualMachine, VirtualMachineStatus } from "../../api/index.ts";
+import type { Difference, Machine, Seen } from "../../hypervisor/index.ts";
+import { formatTime } from "../../kernel/clock.ts";
+import type { Condition } from "../../kernel/object.ts";
+import { setCondition, type ConditionState } from "../../runtime/index.ts";
+import { defined, type StatusFailure } from "../failures/index.ts";
+import { observedPart } from "./status-observed.ts";
+
+export type StatusOperation = NonNullable<VirtualMachineStatus["operation"]>;
+export type Waiting = Omit<NonNullable<VirtualMachineStatus["waitingFor"]>, "since">;
+
+/** How things stand with a VM, in one of these ways. */
+export type VmState =
+  | { readonly is: "working"; readonly reason: keyof typeof vmReasons; readonly message: string }
+  | { readonly is: "waiting"; readonly waitingFor: Waiting }
+  | { readonly is: "failed"; readonly failure: StatusFailure; readonly isStalled: boolean }
+  | {
+      readonly is: "resting";
+      readonly drift: readonly Difference[];
+      readonly pending: readonly string[];
+    }
+  | { readonly is: "paused" }
+  | { readonly is: "protected" };
+
+/** What one run found out. What it leaves out was not looked at, and stays as it was. */
+export interface VmView {
+  readonly state: VmState;
+  readonly seen?: Seen | undefined;
+  readonly claim?: ClaimSpec | undefined;
+  readonly operation?: StatusOperation | undefined;
+  /** Set by the run itself: where the machine is going to be. */
+  readonly place?: Pick<VirtualMachineStatus, "hypervisor" | "externalId" | "identity" | "node">;
+  readonly handled?: Pick<VirtualMachineStatus, "handledReconcileAt" | "handledRestartAt">;
+}
+
+/** The whole status after a run. Pure, and the only place where conditions are made. */
+export function statusOf(vm: VirtualMachine, view: VmView, nowMs: number): VirtualMachineStatus {
+  const { state, seen, claim, operation, place, handled } = view;
+  const old = vm.status ?? {};
+  const { waitingFor, observedGeneration } = old;
+  return defined<VirtualMachineStatus>({
+    ...old,
+    observedGeneration: isSettledGeneration(view) ? vm.metadata.generation : observedGeneration,
+    ...observedPart(vm, seen),
+    ...place,
+    ...handled,
+    ...deletionPolicyPart(vm, claim),
+    operation,
+    failure: failureOf(view, old.failure),
+    waitingFor: state.is === "waiting" ? since(state.waitingFor, waitingFor, nowMs) : undefined,
+    conditions: [...conditionsOf(vm, view, nowMs)],
+  });
+}
+
+/**
+ * The generation counts as observed when all of it was applied: from then on what differs is drift.
+ * Before the machine stood there is no drift, so there a stall counts too.
+ */
+function isSettledGeneration({ state, claim }: VmView): boolean {
+  if (state.is === "resting") return true;
+  return state.is === "failed" && state.isStalled && claim?.everStood !== true;
+}
+
+/** A failure stands until the step that failed is over: its attempts are counted in it. */
+function failureOf(
+  { state, operation }: VmView,
+  old: StatusFailure | undefined,
+): StatusFailure | undefined {
+  if (state.is === "failed") return state.failure;
+  const isTriedAgain = old?.step !== undefined && operation?.step === old.step;
+  return isTriedAgain ? old : undefined;
+}
+
+function deletionPolicyPart(
+  { spec }: VirtualMachine,
+  claim: ClaimSpec | undefined,
+): Pick<VirtualMachineStatus, "deletionPolicy"> {
+  const whenAbsent = claim?.origin === "Adopted" ? "Retain" : "Delete";
+  return { deletionPolicy: spec.deletionPolicy ?? whenAbsent };
+}
+
+function since(
+  waiting: Waiting,
+  old: VirtualMachineStatus["waitingFor"],
+  nowMs: number,
+): NonNullable<VirtualMachineStatus["waitingFor"]> {
+  const isSame = old?.kind === waiting.kind && old.name === waiting.name;
+  return { ...waiting, since: isSame ? old.since : formatTime(nowMs) };
+}
+
+function conditionsOf(vm: VirtualMachine, view: VmView, nowMs: number): readonly Condition[] {
+  const moment = { nowMs, observedGeneration: vm.metadata.generation };
+  const old: readonly Condition[] = vm.status?.conditions ?? [];
+  const summary = summaryOf(vm, view);
+  const states = [
+    ...observedConditions(vm, view),
+    readyOf(vm, view, summary),
+    syncedOf(vm, view, summary),
+    ...progressOf(view, summary),
+  ];
+  const passing: readonly string[] = [vmConditions.Reconciling, vmConditions.Stalled];
+  const kept = old.filter(({ type }) => !passing.includes(type));
+  const said = states.filter((state) => state !== undefined);
+  const next = said.reduce<readonly Condition[]>(
+    (all, state) => setCondition(all, state, moment),
+    kept,
+  );
+  return keepTimes(next, old);
+}
+
+/** kstatus' two: at most one of them, and neither at rest. */
+function progressOf({ state }: VmView, summary: Summary): ConditionState[] {
+  switch (state.is) {
+    case "resting":
+    case "paused":
+    case "protected":
+      return [];
+    case "failed": {
+      const type = state.isStalled ? vmConditions.Stalled : vmConditions.Reconciling;
+      return [{ ...summary, type, status: "True" }];
+    }
+    case "working":
+    case "waiting":
+      return [{ ...summary, type: vmConditions.Reconciling, status: "True" }];
+  }
+}
+
+/** A condition that was taken out and put back as it was has not changed in between. */
+function keepTimes(next: readonly Condition[], old: readonly Condition[]): readonly Condition[] {
+  return next.map((condition) => {
+    const before = old.find(({ type }) => type === condition.type);
+    if (before?.status !== condition.status) return condition;
+    return { ...condition, lastTransitionTime: before.lastTransitionTime };
+  });
+}
+
+interface Summary {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** In one word and one sentence, what goes on. */
+function summaryOf(vm: VirtualMachine, { state }: VmView): Summary {
+  switch (state.is) {
+    case "working":
+      return { reason: vmReasons[state.reason], message: state.message };
+    case "waiting":
+      return { reason: vmReasons.Waiting, message: `Waits for ${state.waitingFor.name}.` };
+    case "failed":
+      return { reason: failureReasons[state.failure.category], message: shown(state.failure) };
+    case "paused":
+      return { reason: vmReasons.Paused, message: "The annotation berth.dev/paused is set." };
+    case "protected":
+      return {
+        reason: vmReasons.Protected,
+        message: "deletionProtection is on: set it to false to delete the machine.",
+      };
+    case "resting":
+      return { reason: vmReasons.Succeeded, message: restingMessage(vm) };
+  }
+}
+
+function restingMessage({ spec }: VirtualMachine): string {
+  return spec.powerState === "Running" ? "The machine stands and runs." : "The machine stands.";
+}
+
+function shown({ message, remedy }: StatusFailure): string {
+  return (remedy === undefined ? message : `${message} ${remedy}`).slice(0, 4000);
+}
+
+function readyOf(vm: VirtualMachine, view: VmView, summary: Summary): ConditionState | undefined {
+  const type = vmConditions.Ready;
+  if (vm.metadata.deletionTimestamp !== undefined) return goingOf(view, summary);
+  if (view.state.is === "paused" && vm.status?.conditions !== undefined) return undefined;
+  if (isUnreachable(view)) {
+    return { ...summary, type, status: "Unknown", reason: vmReasons.Unreachable };
+  }
+  if (view.seen === undefined && isKnownReady(vm)) return undefined;
+  if (stands(vm, view)) {
+    return { type, status: "True", reason: vmReasons.Succeeded, message: restingMessage(vm) };
+  }
+  return { ...summary, type, status: "False" };
+}
+
+function goingOf({ state }: VmView, summary: Summary): ConditionState {
+  const isDeleting = state.is === "working" || state.is === "waiting";
+  const reason = isDeleting ? vmReasons.Deleting : summary.reason;
+  return { type: vmConditions.Ready, status: "False", reason, message: summary.message };
+}
+
+/** Nothing was looked at in this run: what was seen last stands, with its own generation. */
+function isKnownReady({ status }: VirtualMachine): boolean {
+  return (
+    status?.conditions?.some(({ type, status: is }) => type === "Ready" && is !== "False") ?? false
+  );
+}
+
+function isUnreachable({ state, seen }: VmView): boolean {
+  if (seen?.at === "unknown") return true;
+  if (seen !== undefined || state.is !== "failed") return false;
+  return state.failure.category === "NetworkError";
+}
+
+/** Stands, is ours and has the declared power state. No agent is needed. */
+function stands(vm: VirtualMachine, { claim, seen }: VmView): boolean {
+  if (seen?.at !== "ours" || claim?.everStood !== true) return false;
+  return hasDisks(vm, seen.machine) && seen.machine.power === vm.spec.powerState;
+}
+
+function hasDisks({ spec }: VirtualMachine, machine: Machine): boolean {
+  return (spec.disks ?? []).every(({ name }) => machine.disks.some((disk) => disk.name === name));
+}
+
+function syncedOf(vm: VirtualMachine, view: VmView, summary: Summary): ConditionState {
+  const type = vmConditions.Synced;
+  const { state } = view;
+  if (state.is !== "resting") return { ...summary, type, status: "False" };
+  if (state.drift.length > 0) {
+    const fields = state.drift.map(({ path }) => path).join(", ");
+    const message = `Changed by hand: ${fields}. driftPolicy is ${vm.spec.driftPolicy}.`;
+    return { type, status: "False", reason: vmReasons.Drifted, message: message.slice(0, 4000) };
+  }
+  if (state.pending.length > 0) {
+    const message = `Waits for the next restart: ${state.pending.join(", ")}.`;
+    return { type, status: "False", reason: vmReasons.RestartRequired, message };
+  }
+  return {
+    type,
+    status: "True",
+    reason: vmReasons.Succeeded,
+    message: "The machine is as declared.",
+  };
+}
+
+function* observedConditions(vm: VirtualMachine, { seen }: VmView): Iterable<ConditionState> {
+  if (seen === undefined) return;
+  if (seen.at === "unknown") {
+    const message = seen.failure.message;
+    const unknown = { status: "Unknown", reason: vmReasons.Unreachable, message } as const;
+    yield { ...unknown, type: vmConditions.Provisioned };
+    yield { ...unknown, type: vmConditions.Running };
+    return;
+  }
+  const machine = seen.at === "ours" ? seen.machine : undefined;
+  yield provisioned(vm, machine);
+  yield running(machine);
+  yield agentReady(vm);
+}
+
+function provisioned(vm: VirtualMachine, machine: Machine | undefined): ConditionState {
+  const type = vmConditions.Provisioned;
+  if (machine !== undefined && hasDisks(vm, machine)) {
+    const message = "The machine exists with its disks.";
+    return { type, status: "True", reason: vmReasons.Succeeded, message };
+  }
+  const isDeleting = vm.metadata.deletionTimestamp !== undefined;
+  const reason = isDeleting ? vmReasons.Deleting : vmReasons.Creating;
+  return { type, status: "False", reason, message: "The machine does not stand whole." };
+}
+
+function running(machine: Machine | undefined): ConditionState {
+  const type = vmConditions.Running;
+  switch (machine?.power) {
+    case "Running":
+      return { type, status: "True", reason: vmReasons.Succeeded, message: "It is powered on." };
+    case "Unknown":
+      return { type, status: "Unknown", reason: vmReasons.Unreachable, message: "Not seen yet." };
+    case "Paused":
+    case "Suspended":
+      return { type, status: "False", reason: vmReasons.Suspended, message: "It is suspended." };
+    case "Stopped":
+    case undefined:
+      return { type, status: "False", reason: vmReasons.Stopped, message: "It is powered off." };
+  }
+}
+
+function agentReady({ spec }: VirtualMachine): ConditionState {
+  const type = vmConditions.AgentReady;
+  if (spec.guestAgent?.enabled === false) {
+    const message = "The machine has no channel for an agent.";
+    return { type, status: "False", reason: vmReasons.AgentDisabled, message };
+  }
+  const message = "No agent has answered yet. Nothing waits for it.";
+  return { type, status: "False", reason: vmReasons.NoAgent, message };
+}

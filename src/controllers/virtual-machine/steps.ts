@@ -1,0 +1,80 @@
+import type { vmReasons } from "../../api/index.ts";
+import type { Operation } from "../../hypervisor/index.ts";
+
+/** The steps as people see them in `status.operation.step`. */
+export type StepName =
+  | "Create"
+  | "AddDisk"
+  | "Grow"
+  | "Configure"
+  | "Stamp"
+  | "Release"
+  | "Start"
+  | "Shutdown"
+  | "PowerOff"
+  | "Destroy"
+  | "RemoveVolume";
+
+/** One effect on the hypervisor, decided and not yet made. */
+export interface Step {
+  readonly name: StepName;
+  readonly operation: Operation;
+  /** In one sentence, which tells this step from every other of the same machine. */
+  readonly intent: string;
+}
+
+/** What is known of each step. */
+export interface StepTraits {
+  /** Why the object is not settled while it goes on. */
+  readonly reason: keyof typeof vmReasons;
+  /**
+   * How long a request whose reply was lost may still take effect: the longest that a server holds
+   * one, and then some.
+   */
+  readonly settleMs: number;
+  /** What its work is called when it is recalled. */
+  readonly does: readonly string[];
+  /** Whether it copies data onto a storage, of which only few may go on at once. */
+  readonly isCopy: boolean;
+}
+
+const settleMs = 60_000;
+
+export const stepTraits: Readonly<Record<StepName, StepTraits>> = {
+  Create: { reason: "Creating", settleMs, does: ["Create"], isCopy: false },
+  AddDisk: { reason: "Creating", settleMs, does: ["Configure"], isCopy: true },
+  Grow: { reason: "Updating", settleMs, does: ["Grow"], isCopy: false },
+  Configure: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false },
+  Stamp: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false },
+  Release: { reason: "Deleting", settleMs, does: ["Configure"], isCopy: false },
+  Start: { reason: "Starting", settleMs, does: ["Start"], isCopy: false },
+  Shutdown: { reason: "Stopping", settleMs, does: ["Stop"], isCopy: false },
+  PowerOff: { reason: "Stopping", settleMs, does: ["Stop"], isCopy: false },
+  Destroy: { reason: "Deleting", settleMs, does: ["Destroy"], isCopy: false },
+  RemoveVolume: { reason: "Deleting", settleMs, does: ["Other"], isCopy: false },
+};
+
+export function isStepName(text: string): text is StepName {
+  return text in stepTraits;
+}
+
+/** The slots that a step needs, all at once. The VM's own are its key: it runs once at a time. */
+export function slotsOf({ name, operation }: Step, hypervisor: string): string[] {
+  const isCopy = operation.kind === "addDisk" && stepTraits[name].isCopy;
+  return slotNames(hypervisor, nodeOf(operation), isCopy ? operation.disk.storage : undefined);
+}
+
+export function slotNames(
+  hypervisor: string,
+  node: string | undefined,
+  storage: string | undefined,
+): string[] {
+  const names = [`hypervisor ${hypervisor}`];
+  if (node !== undefined) names.push(`node ${node} of ${hypervisor}`);
+  if (storage !== undefined) names.push(`storage ${storage} of ${hypervisor}`);
+  return names;
+}
+
+function nodeOf(operation: Operation): string | undefined {
+  return "at" in operation ? operation.at.node : operation.node;
+}

@@ -1,0 +1,147 @@
+import { annotations, virtualMachineKind } from "../../api/index.ts";
+import type {
+  Claim,
+  Hypervisor,
+  VirtualMachine,
+  VMClass,
+  VMImage,
+  VMNetwork,
+} from "../../api/index.ts";
+import type { Client, Informer } from "../../client/index.ts";
+import type { Fence, HypervisorDriver, Seen, TaskHandle } from "../../hypervisor/index.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import type { Random } from "../../kernel/random.ts";
+import {
+  writeStatus,
+  type EventRecorder,
+  type SlotLease,
+  type Slots,
+} from "../../runtime/index.ts";
+import type { Ledger, WrittenObjects } from "../claims/index.ts";
+import type { Connection, Connections } from "../hypervisor/index.ts";
+import { statusOf, type VmView } from "./status.ts";
+
+/** Objects that a VM refers to. */
+export interface VmLookups {
+  readonly vms: Informer<VirtualMachine>;
+  readonly hypervisors: Informer<Hypervisor>;
+  readonly classes: Informer<VMClass>;
+  readonly images: Informer<VMImage>;
+  readonly networks: Informer<VMNetwork>;
+}
+
+export interface VmDeps {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly events: EventRecorder;
+  readonly vms: WrittenObjects<VirtualMachine>;
+  readonly lookups: VmLookups;
+  readonly connections: Connections;
+  readonly ledger: Ledger;
+  readonly slots: Slots;
+  /** Whether a write may go out at this very moment. */
+  readonly fence: Fence;
+  /** Whether deleting an object may destroy its machine: not while its CRD goes away. */
+  readonly mayDestroy: () => Promise<boolean>;
+  /** Runs a key again. */
+  readonly wake: (key: string) => void;
+  readonly memory: Map<string, VmMemory>;
+}
+
+/**
+ * What a process remembers of a VM between runs. All of it can be lost: it saves calls, and after
+ * a crash the same is found out by looking.
+ */
+export interface VmMemory {
+  /** The work under way, and how long to wait before the next look. */
+  task?: { readonly operationId: string; readonly handle: TaskHandle; pollMs: number };
+  /** The operation whose outcome is known. */
+  settledId?: string;
+  lease?: SlotLease;
+  lastWriteMs?: number;
+  /** Not before, unless the declaration is another. */
+  retry?: { readonly atMs: number; readonly declaration: string };
+  /** The guest was asked to shut down, and did not. */
+  isShutdownIgnored?: boolean;
+  /** Ids that turned out to be of no use. */
+  avoid: string[];
+}
+
+/** One run. `vm` and `claim` become newer as it writes them. */
+export interface Turn {
+  readonly key: string;
+  readonly deps: VmDeps;
+  readonly memory: VmMemory;
+  vm: VirtualMachine;
+  claim?: Claim | undefined;
+  connection?: Connection;
+  seen?: Seen;
+  /** The node that was chosen, also while something else is still missing. */
+  node?: string;
+  /** The operation in the status may still take effect. */
+  isOpen: boolean;
+}
+
+/** A run that has found its hypervisor. */
+export interface ConnectedTurn extends Turn {
+  readonly connection: Connection;
+  readonly driver: HypervisorDriver;
+}
+
+/** Progress is written at most this often; what matters is written at once. */
+const progressMs = 10_000;
+
+/** Writes the status, if it says something new. */
+export async function writeView(
+  turn: Turn,
+  view: VmView,
+  urgency: "now" | "progress" = "now",
+): Promise<void> {
+  const { deps, memory } = turn;
+  const nowMs = deps.clock.nowMs();
+  if (urgency === "progress" && nowMs - (memory.lastWriteMs ?? 0) < progressMs) return;
+  const open = turn.isOpen ? { operation: turn.vm.status?.operation } : {};
+  const known = { claim: turn.claim?.spec, seen: turn.seen, ...open };
+  const status = statusOf(turn.vm, { ...known, ...view }, nowMs);
+  const written = await writeStatus<VirtualMachine>(
+    deps.client.of(virtualMachineKind),
+    turn.vm,
+    status,
+  );
+  if (written === turn.vm) return;
+  memory.lastWriteMs = nowMs;
+  turn.vm = deps.vms.note(written);
+}
+
+/** What a person can change: as long as it is the same, an old failure is still the same. */
+export function declarationOf({ metadata }: VirtualMachine): string {
+  const { generation = 0, deletionTimestamp = "" } = metadata;
+  return [generation, deletionTimestamp, annotationOf(metadata, "reconcileAt") ?? ""].join("\n");
+}
+
+export function annotationOf(
+  { annotations: written }: VirtualMachine["metadata"],
+  name: keyof typeof annotations,
+): string | undefined {
+  return written?.[annotations[name]];
+}
+
+export function isDeleting({ metadata }: VirtualMachine): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
+/** The slots of work that has ended. */
+export function releaseSlots({ memory }: Turn): void {
+  memory.lease?.release();
+  delete memory.lease;
+}
+
+/** The outcome of the operation in the status is known. */
+export function settle(turn: Turn): void {
+  const { memory, vm } = turn;
+  turn.isOpen = false;
+  delete memory.task;
+  if (vm.status?.operation !== undefined) memory.settledId = vm.status.operation.id;
+  releaseSlots(turn);
+}

@@ -1,0 +1,84 @@
+import type { VirtualMachine, VMImage, VMImageStatus } from "../../api/index.ts";
+import type { Inventory } from "../../hypervisor/index.ts";
+
+export type Copy = NonNullable<VMImageStatus["copies"]>[number];
+
+/** Where an image is needed. */
+export interface Target {
+  readonly hypervisor: string;
+  readonly storage: string;
+  readonly node: string;
+  /** All nodes see the same file. */
+  readonly isShared: boolean;
+}
+
+/** A hypervisor as far as it matters to images. */
+export interface ImageHost {
+  readonly name: string;
+  readonly imageStorage?: string | undefined;
+  readonly inventory: Inventory;
+}
+
+/** Where the file has to be: for machines to be made, and where a person wants it. */
+export function planTargets(
+  image: VMImage,
+  vms: readonly VirtualMachine[],
+  hosts: readonly ImageHost[],
+): Target[] {
+  const wishes = [...wishesOf(image), ...vms.flatMap(wishOf)];
+  const targets = wishes.flatMap(({ hypervisor, storage, node }) => {
+    const host = hosts.find(({ name }) => name === hypervisor);
+    return host === undefined ? [] : targetOn(host, storage, node);
+  });
+  return [...new Map(targets.map((target) => [JSON.stringify(placeOf(target)), target])).values()];
+}
+
+interface Wish {
+  readonly hypervisor: string;
+  readonly storage?: string | undefined;
+  readonly node?: string | undefined;
+}
+
+/** A machine whose place is known and that has no disks yet. */
+function wishOf({ spec, status }: VirtualMachine): Wish[] {
+  if (status?.node === undefined || status.disks !== undefined) return [];
+  return [{ hypervisor: spec.hypervisorRef.name, node: status.node }];
+}
+
+function wishesOf({ spec }: VMImage): Wish[] {
+  return (spec.prefetch ?? []).flatMap(({ hypervisor, storages }) => {
+    return (storages ?? [undefined]).map((storage) => ({ hypervisor, storage }));
+  });
+}
+
+function targetOn(
+  { name: hypervisor, imageStorage, inventory }: ImageHost,
+  wanted: string | undefined,
+  node: string | undefined,
+): Target[] {
+  const storage = wanted ?? imageStorage;
+  const row = inventory.storages.find((candidate) => {
+    const takes = candidate.contents.includes("Images") && candidate.isUsable;
+    const isNamed = storage === undefined || candidate.name === storage;
+    return takes && isNamed && (node === undefined || candidate.node === node);
+  });
+  if (row === undefined) return [];
+  return [{ hypervisor, storage: row.name, node: row.node, isShared: row.isShared }];
+}
+
+/** What tells copies apart: on a shared storage there is one for all nodes. */
+export function placeOf({ hypervisor, storage, node, isShared }: Target): Partial<Copy> {
+  return { hypervisor, storage, ...(isShared ? {} : { node }) };
+}
+
+export function isAt(copy: Copy, target: Target): boolean {
+  const { hypervisor, storage, node } = placeOf(target);
+  return copy.hypervisor === hypervisor && copy.storage === storage && copy.node === node;
+}
+
+/** Berth's own name carries the checksum: it is the file, wherever it is. */
+export function fileNameOf({ spec }: VMImage): string {
+  if (spec.fileName !== undefined) return spec.fileName;
+  const [algorithm = "", digest = ""] = (spec.source.http?.checksum ?? "").split(":");
+  return `berth-${algorithm}-${digest.slice(0, 64)}.${spec.format}`;
+}

@@ -1,0 +1,53 @@
+import { failureReasons, vmImageConditions, vmImageReasons } from "../../api/index.ts";
+import type { VMImage, VMImageStatus } from "../../api/index.ts";
+import type { Failure } from "../../hypervisor/index.ts";
+import type { Condition } from "../../kernel/object.ts";
+import { removeCondition, setCondition, type ConditionState } from "../../runtime/index.ts";
+import { defined, describeFailure } from "../failures/index.ts";
+import type { Copy } from "./plan.ts";
+
+export interface ImageView {
+  readonly copies: readonly Copy[];
+  readonly operation?: VMImageStatus["operation"] | undefined;
+  readonly failure?: Failure | undefined;
+  /** How often it failed so, one after the other. */
+  readonly attempts?: number;
+}
+
+/** The whole status after a run. Pure. */
+export function imageStatusOf(image: VMImage, view: ImageView, nowMs: number): VMImageStatus {
+  const { copies, operation, failure, attempts = 1 } = view;
+  const old = image.status?.failure;
+  return defined<VMImageStatus>({
+    observedGeneration: image.metadata.generation,
+    copies: [...copies],
+    operation,
+    failure: failure && describeFailure(failure, { nowMs, old, attempts }),
+    conditions: [...conditionsOf(image, view, nowMs)],
+  });
+}
+
+function conditionsOf(image: VMImage, view: ImageView, nowMs: number): readonly Condition[] {
+  const moment = { nowMs, observedGeneration: image.metadata.generation };
+  const old: readonly Condition[] = image.status?.conditions ?? [];
+  const conditions = setCondition(old, readyOf(view), moment);
+  const isUnverified = view.copies.some(({ state, verified }) => state === "Present" && !verified);
+  const type = vmImageConditions.ChecksumUnverified;
+  if (image.spec.source.http === undefined || !isUnverified)
+    return removeCondition(conditions, type);
+  const message = "A file of this name was there already; its checksum was not verified.";
+  const { FoundByName: reason } = vmImageReasons;
+  return setCondition(conditions, { type, status: "True", reason, message }, moment);
+}
+
+function readyOf({ failure, operation }: ImageView): ConditionState {
+  const type = vmImageConditions.Ready;
+  if (failure !== undefined) {
+    const { category, message, remedy = "" } = failure;
+    const text = `${message} ${remedy}`.trim().slice(0, 4000);
+    return { type, status: "False", reason: failureReasons[category], message: text };
+  }
+  const message = operation?.intent ?? "The image can be used.";
+  const reason = operation ? vmImageReasons.Downloading : vmImageReasons.Available;
+  return { type, status: "True", reason, message };
+}
