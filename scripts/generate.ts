@@ -2,12 +2,14 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { berthKinds } from "../src/api/index.ts";
+import { commands } from "../src/cli/commands/index.ts";
+import { cliPage } from "./generate/cli-page.ts";
 import { editorSchema, editorSchemaOfAll } from "./generate/editor-schema.ts";
 import { indexOf, pageOf } from "./generate/page.ts";
 
 const root = join(import.meta.dirname, "..");
 
-/** Everything that is derived from the kinds and kept in the repository, by path. */
+/** What is derived from the kinds and the commands and kept in the repository, by path. */
 export function generatedFiles(): ReadonlyMap<string, string> {
   const files = new Map<string, string>();
   for (const kind of berthKinds) {
@@ -15,6 +17,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     files.set(`docs/kinds/${kind.singular}.md`, pageOf(kind, example));
     files.set(`schemas/${kind.singular}.json`, json(editorSchema(kind)));
   }
+  files.set("docs/cli.md", cliPage(commands));
   files.set("docs/kinds/README.md", indexOf(berthKinds));
   files.set("schemas/berth.json", json(editorSchemaOfAll(berthKinds)));
   return files;

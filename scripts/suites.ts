@@ -84,9 +84,21 @@ export const suites: readonly Suite[] = [
     minutes: 2,
   },
   {
+    name: "cli",
+    proves: "get, apply, delete, wait, edit and why work on a real server, beside kubectl",
+    work: alone("test/real/cli.test.ts"),
+    minutes: 2,
+  },
+  {
     name: "kinds",
     proves: "every rule of every kind refuses what it should, and the examples are admitted",
     work: alone("test/kinds.test.ts"),
+    minutes: 0.5,
+  },
+  {
+    name: "proxmox-transport",
+    proves: "HTTPS to Proxmox proves the server, keeps the fence and never repeats a write",
+    work: alone("test/proxmox-transport.test.ts"),
     minutes: 0.5,
   },
   {
@@ -114,6 +126,30 @@ export const suites: readonly Suite[] = [
     proves: "the Kubernetes client library for JavaScript works, informer included",
     work: alone("test/real/client-node.test.ts"),
     minutes: 1,
+  },
+  {
+    name: "sim",
+    proves: "berth sim proxmox serves, remembers and hides its hooks as it should",
+    work: alone("test/real/sim.test.ts"),
+    minutes: 1,
+  },
+  {
+    name: "recordings",
+    proves: "the simulated Proxmox answers as the real one did, wherever recordings are at hand",
+    work: alone("test/real/recordings.test.ts"),
+    minutes: 3,
+  },
+  {
+    name: "demo",
+    proves: "the README's first machine becomes Ready on the simulated cluster, and goes cleanly",
+    work: alone("test/real/demo.test.ts"),
+    minutes: 1,
+  },
+  {
+    name: "machines",
+    proves: "kill -9 during creations and deletions leaves as many machines as declared",
+    work: alone("test/real/machines.test.ts"),
+    minutes: 5,
   },
   {
     name: "crash",

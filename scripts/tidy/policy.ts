@@ -13,7 +13,20 @@ export const rooms: Readonly<Record<string, readonly string[] | "all">> = {
   runtime: ["kernel", "client"],
   hypervisor: ["kernel", "api"],
   "drivers/*": ["kernel", "api", "hypervisor"],
-  "controllers/*": ["kernel", "api", "client", "runtime", "hypervisor", "dialects", "gitops"],
+  controllers: ["kernel", "api", "client", "runtime", "hypervisor", "controllers/*"],
+  "controllers/*": [
+    "kernel",
+    "api",
+    "client",
+    "runtime",
+    "hypervisor",
+    "dialects",
+    "gitops",
+    // What controllers share: the ledger of Claims, failures as people see them, connections.
+    "controllers/claims",
+    "controllers/failures",
+    "controllers/hypervisor",
+  ],
   dialects: ["kernel", "api"],
   gitops: ["kernel", "api", "client"],
   sim: "all",
@@ -38,6 +51,9 @@ export const doors: readonly RegExp[] = [
   /^src\/api\/[^/]+\/index\.ts$/,
   /^src\/store\/(store|journal)\.ts$/,
   /^src\/apiserver\/contract\.ts$/,
+  /^src\/hypervisor\/conformance\.ts$/,
+  /^src\/sim\/[^/]+\/index\.ts$/,
+  /^src\/app\/system\.ts$/,
 ];
 
 /** Where the program starts. What cannot be reached from here is not part of it. */
@@ -47,6 +63,8 @@ export const programEntries = ["src/cli/main.ts"];
 export const waitingRooms: readonly { pattern: RegExp; reason: string }[] = [
   { pattern: /^src\/sim\//, reason: "the simulator serves tests first" },
   { pattern: /^src\/runtime\//, reason: "the controllers that it runs come after it" },
+  { pattern: /^src\/hypervisor\//, reason: "the controllers that speak it come after it" },
+  { pattern: /^src\/drivers\//, reason: "the controllers that drive come after them" },
 ];
 
 /** Files that only tests use, and may: the program must not be able to reach them. */

@@ -1,4 +1,4 @@
-import { builtinResources } from "../api/builtin/index.ts";
+import { builtinResources, leaseResource } from "../api/builtin/index.ts";
 import { berthResources } from "../api/index.ts";
 import type {
   ApiServer,
@@ -20,8 +20,10 @@ import {
   listen,
   startLifecycle,
 } from "../apiserver/index.ts";
-import { createClient, inProcess } from "../client/index.ts";
+import { type Client, createClient, inProcess } from "../client/index.ts";
+import { startControllers } from "../controllers/index.ts";
 import type { Cancel, Clock } from "../kernel/clock.ts";
+import { ApiError } from "../kernel/status.ts";
 import {
   createCipher,
   type FolderLock,
@@ -34,8 +36,10 @@ import {
 import { prepareKubeconfig } from "./administrator.ts";
 import { loadCertificates } from "./certificates.ts";
 import { type DataFolder, dataFolder, prepareDataFolder } from "./data-folder.ts";
+import { startDemo, wantsDemo } from "./demo.ts";
 import { errorCode } from "./files.ts";
 import { createFirstObjects } from "./first-objects.ts";
+import { createConnect } from "./hypervisors.ts";
 import { createLog, type Log } from "./log.ts";
 import { isSealed, loadSecretsKey } from "./secrets-key.ts";
 import { systemClock, systemRandom } from "./system.ts";
@@ -48,12 +52,16 @@ export interface ControlPlaneOptions {
   /** Further names and addresses under which clients reach this server. */
   readonly tlsNames: readonly string[];
   readonly serveAll: boolean;
+  /** Whether a simulated cluster may be started. */
+  readonly demo: boolean;
   readonly verbose: boolean;
   readonly logLine: (line: string) => void;
 }
 
 export interface ControlPlane {
   readonly url: string;
+  /** The simulated hypervisor, where there is one. */
+  readonly demo: string | undefined;
   readonly kubeconfig: string;
   /** Resolves if the control plane cannot go on: what is on the disk became unknown. */
   readonly failed: Promise<Error>;
@@ -100,6 +108,7 @@ async function assemble(assembly: Assembly): Promise<ControlPlane> {
   const lock: FolderLock = lockFolder(folder.path);
   undo.push(() => lock.release());
   prepareDataFolder(folder);
+  const hasDemo = options.demo && wantsDemo(folder);
   const store = await openFolderStore(folder, (error) => failed.resolve(error));
   undo.push(() => store.close());
   const starting: { why: string | undefined } = { why: "still starting" };
@@ -113,6 +122,9 @@ async function assemble(assembly: Assembly): Promise<ControlPlane> {
   const lifecycle = startLifecycle(environment);
   undo.push(() => lifecycle.stop());
   undo.push(compactRegularly(store, systemClock, log));
+  const demo = hasDemo ? await startDemo(folder, client) : undefined;
+  if (demo) undo.push(() => demo.close());
+  undo.push(await startEmbeddedControllers(client, log));
   const environmentWithLog = { clock: systemClock, random: systemRandom, log };
   const names = [options.host, ...options.tlsNames].filter((name) => !isWildcard(name));
   const certificates = await loadCertificates(folder, names, environmentWithLog);
@@ -127,7 +139,36 @@ async function assemble(assembly: Assembly): Promise<ControlPlane> {
   const authority = certificates.authority;
   await prepareKubeconfig({ folder, server, client, url, authority, random: systemRandom });
   starting.why = undefined;
-  return { url, kubeconfig: folder.kubeconfig, failed: failed.promise, stop: assembly.stop };
+  const { kubeconfig } = folder;
+  return { url, demo: demo?.url, kubeconfig, failed: failed.promise, stop: assembly.stop };
+}
+
+/**
+ * Starts the controllers in this process. The folder's lock says that no other process has them, so
+ * the lease of an incarnation that was killed is not waited for; what it had begun is settled by
+ * looking, as after every crash.
+ */
+async function startEmbeddedControllers(client: Client, log: Log): Promise<() => Promise<void>> {
+  await forgetLease(client);
+  const controllers = startControllers({
+    client,
+    clock: systemClock,
+    random: systemRandom,
+    connect: createConnect({ clock: systemClock, random: systemRandom }),
+    log: (level, message, fields) => log(level, message, { ...fields }),
+    whenAbsent: "trust",
+  });
+  return () => controllers.stop();
+}
+
+const controllersLease = { namespace: "berth-system", name: "berth-controllers" };
+
+async function forgetLease(client: Client): Promise<void> {
+  try {
+    await client.of(leaseResource).delete(controllersLease);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.reason !== "NotFound") throw error;
+  }
 }
 
 /** The two things that go wrong here have a remedy on the command line, so it is named. */

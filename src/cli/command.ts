@@ -8,9 +8,14 @@ export interface Command {
   /** How it is called, without the program's name: "backup FILE [--with-key]". */
   readonly usage: string;
   readonly options: Readonly<Record<string, Option>>;
-  /** Names of the arguments, in order. "FILE?" may be left out, "NAME..." takes the rest. */
+  /**
+   * Names of the arguments, in order. "FILE?" may be left out, "NAME..." takes the rest; one in
+   * small letters is a choice of words: "bash|zsh|fish".
+   */
   readonly arguments: readonly string[];
   readonly examples: readonly string[];
+  /** Not for people: help and completion leave it out. */
+  readonly hidden?: boolean;
   /** Does the work and returns the exit code. Throws CommandError to refuse. */
   readonly run: (call: Call) => Promise<number>;
 }

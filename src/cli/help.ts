@@ -3,7 +3,8 @@ import type { Command } from "./command.ts";
 const columnsMax = 88;
 
 /** `berth help`: what there is. */
-export function overview(commands: readonly Command[]): string {
+export function overview(all: readonly Command[]): string {
+  const commands = visible(all);
   const width = Math.max(...commands.map((command) => command.name.length));
   const lines = commands.map((command) => `  ${command.name.padEnd(width)}  ${command.summary}`);
   return [
@@ -16,6 +17,11 @@ export function overview(commands: readonly Command[]): string {
     "",
     "`berth help COMMAND` explains one of them.",
   ].join("\n");
+}
+
+/** The commands for people. */
+export function visible(commands: readonly Command[]): readonly Command[] {
+  return commands.filter((command) => command.hidden !== true);
 }
 
 /** `berth help COMMAND` and `berth COMMAND --help`. */

@@ -1,6 +1,6 @@
 import { type Command, CommandError, exitCodes, type Terminal, usageError } from "./command.ts";
 import { commands } from "./commands/index.ts";
-import { explain, overview } from "./help.ts";
+import { explain, overview, visible } from "./help.ts";
 import { parseCall } from "./parse.ts";
 import { createTerminal } from "./terminal.ts";
 import { version } from "./version.ts";
@@ -31,7 +31,7 @@ function dispatch(args: readonly string[], terminal: Terminal): Promise<number> 
     return print(rest[0] === undefined ? overview(commands) : explain(find(rest[0])));
   }
   const command = find(name);
-  if (rest.includes("--help") || rest.includes("-h")) return print(explain(command));
+  if (asksForHelp(rest)) return print(explain(command));
   return command.run(parseCall(command, rest, terminal));
 
   function print(text: string): number {
@@ -40,10 +40,18 @@ function dispatch(args: readonly string[], terminal: Terminal): Promise<number> 
   }
 }
 
+/** What follows `--` are words, not options. */
+function asksForHelp(args: readonly string[]): boolean {
+  const options = args.includes("--") ? args.slice(0, args.indexOf("--")) : args;
+  return options.includes("--help") || options.includes("-h");
+}
+
 function find(name: string): Command {
   const found = commands.find((command) => command.name === name);
   if (found) return found;
-  const known = commands.map((command) => command.name).join(", ");
+  const known = visible(commands)
+    .map((command) => command.name)
+    .join(", ");
   throw usageError(`there is no command "${name}". There are: ${known}. See berth help.`);
 }
 

@@ -1,5 +1,4 @@
 import { resolve } from "node:path";
-import { backupInstallation } from "../../app/index.ts";
 import { type Call, type Command, exitCodes } from "../command.ts";
 
 export const backup: Command = {
@@ -21,14 +20,15 @@ export const backup: Command = {
   },
   arguments: ["FILE"],
   examples: ["berth backup /mnt/nas/berth-monday.backup"],
-  run: async (call) => runBackup(call),
+  run: runBackup,
 };
 
-function runBackup(call: Call): number {
+async function runBackup(call: Call): Promise<number> {
   const [file = ""] = call.arguments;
   const { terminal } = call;
   const target = resolve(terminal.directory, file);
   const withKey = call.flag("with-key");
+  const { backupInstallation } = await import("../../app/index.ts");
   const summary = backupInstallation({
     data: resolve(terminal.directory, call.string("data") ?? ".berth"),
     target,

@@ -1,5 +1,4 @@
 import { resolve } from "node:path";
-import { restoreInstallation } from "../../app/index.ts";
 import { type Call, type Command, exitCodes } from "../command.ts";
 
 export const restore: Command = {
@@ -18,14 +17,15 @@ export const restore: Command = {
   },
   arguments: ["FILE"],
   examples: ["berth restore /mnt/nas/berth-monday.backup --data /var/lib/berth"],
-  run: async (call) => runRestore(call),
+  run: runRestore,
 };
 
-function runRestore(call: Call): number {
+async function runRestore(call: Call): Promise<number> {
   const [file = ""] = call.arguments;
   const { terminal } = call;
   const key = call.string("key");
   const data = resolve(terminal.directory, call.string("data") ?? ".berth");
+  const { restoreInstallation } = await import("../../app/index.ts");
   const summary = restoreInstallation({
     backup: resolve(terminal.directory, file),
     data,

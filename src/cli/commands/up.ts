@@ -1,6 +1,6 @@
 import { relative, resolve } from "node:path";
-import { startControlPlane } from "../../app/index.ts";
-import { type Call, type Command, exitCodes, usageError } from "../command.ts";
+import { type Call, type Command, exitCodes } from "../command.ts";
+import { readPort } from "../port.ts";
 import { version } from "../version.ts";
 
 /** Not 6443: the machine may well run a Kubernetes of its own. */
@@ -37,7 +37,7 @@ export const up: Command = {
     },
     "no-demo": {
       type: "boolean",
-      description: "start no simulated hypervisor (this version has none to start)",
+      description: "start no simulated hypervisor",
     },
     "serve-all": {
       type: "boolean",
@@ -54,6 +54,8 @@ async function runUp(call: Call): Promise<number> {
   const { terminal } = call;
   const interrupted = terminal.interrupted;
   const data = resolve(terminal.directory, call.string("data") ?? ".berth");
+  // Only here: whoever asks for help need not wait for the whole control plane to load.
+  const { startControlPlane } = await import("../../app/index.ts");
   const plane = await startControlPlane({
     data,
     version: version(),
@@ -61,6 +63,7 @@ async function runUp(call: Call): Promise<number> {
     host: call.string("listen") ?? "127.0.0.1",
     tlsNames: call.strings("tls-san"),
     serveAll: call.flag("serve-all"),
+    demo: !call.flag("no-demo"),
     verbose: call.flag("verbose"),
     logLine: (line) => terminal.note(line),
   });
@@ -76,12 +79,4 @@ async function runUp(call: Call): Promise<number> {
 function shortPath(directory: string, path: string): string {
   const short = relative(directory, path);
   return short.startsWith("..") ? path : short;
-}
-
-function readPort(text: string | undefined): number {
-  const port = Number(text);
-  if (!Number.isInteger(port) || port < 0 || port > 65_535) {
-    throw usageError(`--port must be a number from 0 to 65535, not "${text}"`);
-  }
-  return port;
 }

@@ -1,13 +1,6 @@
 import { resolve } from "node:path";
-import {
-  addUser,
-  connectInstallation,
-  type Installation,
-  listUsers,
-  removeUser,
-  systemRandom,
-} from "../../app/index.ts";
-import { isRoleName, kubeconfigOf, type RoleName } from "../../apiserver/index.ts";
+import type { Installation } from "../../app/index.ts";
+import type { RoleName } from "../../apiserver/index.ts";
 import { ApiError } from "../../kernel/status.ts";
 import { type Call, type Command, CommandError, exitCodes, usageError } from "../command.ts";
 
@@ -55,12 +48,14 @@ async function runUser(call: Call): Promise<number> {
 }
 
 async function add(call: Call, name: string): Promise<number> {
+  const { addUser, systemRandom } = await import("../../app/index.ts");
+  const { kubeconfigOf } = await import("../../apiserver/index.ts");
   const role = readRole(call.string("role"));
   const namespaces = call.strings("namespace");
   if (role === "admin" && namespaces.length > 0) {
     throw usageError("an admin has the whole installation: leave --namespace out, or take edit");
   }
-  const installation = connect(call);
+  const installation = await connect(call);
   try {
     const token = await addUser(installation.client, { name, role, namespaces }, systemRandom);
     const { url: server, authority: ca } = installation;
@@ -74,7 +69,8 @@ async function add(call: Call, name: string): Promise<number> {
 }
 
 async function list(call: Call): Promise<number> {
-  const installation = connect(call);
+  const { listUsers } = await import("../../app/index.ts");
+  const installation = await connect(call);
   try {
     const users = await listUsers(installation.client);
     const rows = users.map(({ user: { name }, role, namespaces }) => {
@@ -88,7 +84,8 @@ async function list(call: Call): Promise<number> {
 }
 
 async function remove(call: Call, name: string): Promise<number> {
-  const installation = connect(call);
+  const { removeUser } = await import("../../app/index.ts");
+  const installation = await connect(call);
   try {
     await removeUser(installation.client, name);
     call.terminal.print(`user ${name} removed`);
@@ -100,7 +97,8 @@ async function remove(call: Call, name: string): Promise<number> {
   }
 }
 
-function connect(call: Call): Installation {
+async function connect(call: Call): Promise<Installation> {
+  const { connectInstallation } = await import("../../app/index.ts");
   return connectInstallation(resolve(call.terminal.directory, call.string("data") ?? ".berth"));
 }
 
@@ -109,8 +107,11 @@ function required(name: string | undefined): string {
   return name;
 }
 
+const roleNames: readonly RoleName[] = ["admin", "edit", "view"];
+
 function readRole(text: string | undefined): RoleName {
-  if (text !== undefined && isRoleName(text)) return text;
+  const role = roleNames.find((name) => name === text);
+  if (role !== undefined) return role;
   throw usageError(
     `--role must be admin, edit or view${text === undefined ? "" : `, not ${text}`}`,
   );

@@ -42,8 +42,11 @@ export async function startBerth(options: {
   readonly data: string;
   readonly port?: number;
   readonly args?: readonly string[];
+  /** With the simulated cluster. */
+  readonly demo?: boolean;
 }): Promise<Berth> {
-  const args = ["up", "--no-demo", "--data", options.data, "--port", String(options.port ?? 0)];
+  const noDemo = options.demo === true ? [] : ["--no-demo"];
+  const args = ["up", ...noDemo, "--data", options.data, "--port", String(options.port ?? 0)];
   const command = [...nodeFlags, program, ...args, ...(options.args ?? [])];
   const child = spawn(process.execPath, command, {
     stdio: ["ignore", "pipe", "pipe"],

@@ -1,0 +1,76 @@
+import { hostname } from "node:os";
+import { namespaceResource } from "../api/builtin/index.ts";
+import { systemNamespace } from "../apiserver/index.ts";
+import {
+  type Client,
+  createClient,
+  createHttpsTransport,
+  loadKubeconfig,
+} from "../client/index.ts";
+import { type RunningControllers, startControllers } from "../controllers/index.ts";
+import { ApiError } from "../kernel/status.ts";
+import { readIfPresent } from "./files.ts";
+import { createConnect } from "./hypervisors.ts";
+import { createLog } from "./log.ts";
+import { systemClock, systemRandom } from "./system.ts";
+
+/**
+ * The controllers against a Kubernetes API somewhere else. Several may run: one leads, and the
+ * others take over when its lease has ended. Throws where the API cannot be used.
+ */
+export async function startRemoteControllers(options: {
+  readonly kubeconfig: string;
+  readonly context: string | undefined;
+  readonly verbose: boolean;
+  readonly logLine: (line: string) => void;
+}): Promise<{ readonly server: string; stop(): Promise<void> }> {
+  const text = readIfPresent(options.kubeconfig);
+  if (text === undefined) throw new Error(`there is no ${options.kubeconfig}`);
+  const connection = loadKubeconfig(text, {
+    ...(options.context === undefined ? {} : { context: options.context }),
+    readFile: (path) => readIfPresent(path) ?? "",
+  });
+  const transport = createHttpsTransport(connection);
+  const client = createClient({ transport: transport.send, clock: systemClock });
+  await ensureSystemNamespace(client);
+  const controllers = startHere(client, options);
+  return {
+    server: connection.server,
+    stop: async () => {
+      await controllers.stop();
+      transport.close();
+    },
+  };
+}
+
+function startHere(
+  client: Client,
+  options: { readonly verbose: boolean; readonly logLine: (line: string) => void },
+): RunningControllers {
+  const log = createLog({
+    write: options.logLine,
+    nowMs: () => systemClock.nowMs(),
+    level: options.verbose ? "debug" : "info",
+  });
+  return startControllers({
+    client,
+    clock: systemClock,
+    random: systemRandom,
+    connect: createConnect({ clock: systemClock, random: systemRandom }),
+    log: (level, message, fields) => log(level, message, { ...fields }),
+    // Two replicas on one machine are two as well.
+    identity: `${hostname()}-${systemRandom.uuid().slice(0, 8)}`,
+  });
+}
+
+/** Where the installation's id, the lease and the users' Secrets are. */
+async function ensureSystemNamespace(client: Client): Promise<void> {
+  const namespaces = client.of(namespaceResource);
+  try {
+    await namespaces.get({ name: systemNamespace });
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 404) throw error;
+    const metadata = { name: systemNamespace };
+    await namespaces.create({ apiVersion: "v1", kind: "Namespace", metadata });
+  }
+}

@@ -1,0 +1,109 @@
+import { humanAge, humanDuration } from "../../kernel/human-duration.ts";
+import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
+import type { KubeObject } from "../../kernel/object.ts";
+import type { Paint } from "../objects/colour.ts";
+import { type Happening, happenedWhen } from "../objects/events.ts";
+import { conditionsOf } from "../objects/expectation.ts";
+import { alignRows } from "../objects/table.ts";
+import type { Suspect } from "./diagnose.ts";
+import { type Finding, statusOf } from "./findings.ts";
+import { textOf } from "../objects/text.ts";
+
+export interface Explanation {
+  readonly name: string;
+  readonly object: KubeObject;
+  /** The deepest first. */
+  readonly suspects: readonly Suspect[];
+  readonly events: readonly Happening[];
+  readonly nowMs: number;
+  readonly paint: Paint;
+}
+
+/** The answer to "why", for people. Nothing of it is cut off. */
+export function renderWhy(explanation: Explanation): string[] {
+  const { suspects } = explanation;
+  return [
+    headline(explanation),
+    ...suspects.flatMap((suspect, index) => suspectLines(suspect, index, explanation)),
+    ...nowLines(explanation),
+    ...timeline(explanation),
+  ];
+}
+
+function headline({ name, object, suspects, paint, nowMs }: Explanation): string {
+  const ready = conditionsOf(object).find(({ type }) => type === "Ready");
+  const since = ready === undefined ? "" : ` for ${humanAge(ready["lastTransitionTime"], nowMs)}`;
+  if (object.metadata.deletionTimestamp !== undefined) {
+    const age = humanAge(object.metadata.deletionTimestamp, nowMs);
+    const held = (object.metadata.finalizers ?? []).join(", ") || "nothing any more";
+    return paint("strong", `${name} is being deleted for ${age}, held by ${held}.`);
+  }
+  if (suspects.length === 0) return paint("good", `${name} is as it should be${since}.`);
+  const isReady = ready?.["status"] === "True";
+  const state = isReady ? "is ready, but something is the matter" : `is not ready${since}`;
+  return paint("strong", `${name} ${state}:`);
+}
+
+function suspectLines(suspect: Suspect, index: number, { paint }: Explanation): string[] {
+  return suspect.findings.flatMap((finding) => [
+    "",
+    `${index + 1}. ${paint("strong", suspect.name)}: ${paint("bad", finding.reason)}`,
+    ...indented(finding.message),
+    ...finding.details.flatMap((detail) => indented(detail).map((line) => paint("faint", line))),
+    ...remedyLines(finding),
+  ]);
+}
+
+function remedyLines({ advice }: Finding): string[] {
+  return advice.flatMap((text) => indented(`What to do: ${text}`));
+}
+
+/** What is going on at this moment: the open operation, what is waited for, the next attempt. */
+function nowLines({ object, nowMs }: Explanation): string[] {
+  const { operation, waitingFor, failure } = statusOf(object);
+  const lines = [
+    ...(isJsonObject(operation) ? operationLines(operation, nowMs) : []),
+    ...(isJsonObject(waitingFor) ? [waitingLine(waitingFor, nowMs)] : []),
+    ...(isJsonObject(failure) ? [retryLine(failure, nowMs)] : []),
+  ];
+  return lines.length === 0 ? [] : ["", "Now:", ...lines.flatMap(indented)];
+}
+
+function operationLines(operation: JsonObject, nowMs: number): string[] {
+  const { step, intent, attempt, since, deadline, task } = operation;
+  return [
+    `${textOf(step)}: ${textOf(intent)}`,
+    `attempt ${textOf(attempt ?? 1)}, since ${humanAge(since, nowMs)}`,
+    ...(typeof deadline === "string" ? [`an answer is due ${relative(deadline, nowMs)}`] : []),
+    ...(typeof task === "string" ? [`the hypervisor calls it ${textOf(task)}`] : []),
+  ];
+}
+
+function waitingLine({ kind, name, since }: JsonObject, nowMs: number): string {
+  return `waiting for ${textOf(kind)} ${textOf(name)} since ${humanAge(since, nowMs)}`;
+}
+
+function retryLine({ nextRetryAt }: JsonObject, nowMs: number): string {
+  if (typeof nextRetryAt !== "string") return "no further attempt before something changes";
+  return `next attempt ${relative(nextRetryAt, nowMs)}`;
+}
+
+/** "in 30s (2026-01-02T03:04:05Z)", or "2m ago (…)". */
+function relative(time: string, nowMs: number): string {
+  const inMs = Date.parse(time) - nowMs;
+  if (Number.isNaN(inMs)) return `at ${time}`;
+  const shown = inMs >= 0 ? `in ${humanDuration(inMs)}` : `${humanDuration(-inMs)} ago`;
+  return `${shown} (${time})`;
+}
+
+function timeline({ events, nowMs }: Explanation): string[] {
+  if (events.length === 0) return [];
+  const rows = events.map((event) => {
+    return [happenedWhen(event, nowMs), event.type, event.reason, event.message.trim()];
+  });
+  return ["", "What happened:", ...alignRows(rows).map((line) => `  ${line}`)];
+}
+
+function indented(text: string): string[] {
+  return text.split("\n").map((line) => `   ${line}`);
+}

@@ -1,0 +1,169 @@
+import assert from "node:assert/strict";
+import { beforeEach, describe, test } from "node:test";
+import { failureMeanings } from "../../api/index.ts";
+import { formatTime } from "../../kernel/clock.ts";
+import { runWhy, why } from "../commands/why.ts";
+import { type Bench, createBench } from "../objects/testing.ts";
+import { adviceOn } from "./hints.ts";
+import { referencesOf } from "./references.ts";
+
+let bench: Bench;
+beforeEach(async () => {
+  bench = await createBench();
+});
+
+const group = "/apis/berth.dev/v1alpha1";
+const vms = `${group}/namespaces/default/virtualmachines`;
+const apiVersion = "berth.dev/v1alpha1";
+
+function machine(name: string): object {
+  const spec = {
+    hypervisorRef: { name: "pve" },
+    source: { image: { name: "debian" } },
+    cpu: { cores: 1 },
+    memory: { size: "1Gi" },
+    disks: [{ name: "root", size: "10Gi" }],
+  };
+  return { apiVersion, kind: "VirtualMachine", metadata: { name }, spec };
+}
+
+async function ask(name: string): Promise<string> {
+  const { out, notes } = await bench.run(why, runWhy, [name]);
+  return [...out, ...notes].join("\n");
+}
+
+function ready(status: string, reason: string, message: string): object {
+  const lastTransitionTime = formatTime(bench.clock.nowMs() - 180_000);
+  return { type: "Ready", status, reason, message, lastTransitionTime, observedGeneration: 1 };
+}
+
+async function setStatus(path: string, status: object): Promise<void> {
+  await bench.write("PATCH", `${path}/status`, { status });
+}
+
+describe("why", () => {
+  test("follows references to what is not there, the deepest first", async () => {
+    await bench.write("POST", vms, machine("web"));
+    const text = await ask("vm/web");
+    const order = [
+      "1. hypervisor.berth.dev/pve: NotFound",
+      "2. vmimage.berth.dev/debian: NotFound",
+    ];
+    assert.deepEqual(
+      order.map((line) => text.split("\n").indexOf(line) > 0),
+      [true, true],
+      text,
+    );
+    assert.match(text, /spec\.source\.image names it, and there is none in namespace default/);
+    assert.match(text, /3\. virtualmachine\.berth\.dev\/web: NotObserved/);
+  });
+
+  test("tells a failure in full, with the next attempt and what to do", async () => {
+    await bench.write("POST", vms, machine("web"));
+    const cause = "x".repeat(5000);
+    const at = (ms: number): string => formatTime(bench.clock.nowMs() + ms);
+    await setStatus(`${vms}/web`, {
+      observedGeneration: 1,
+      conditions: [ready("False", "CreationFailed", "could not create it")],
+      failure: {
+        category: "CreationFailed",
+        message: "could not create it on node pve1",
+        cause,
+        step: "Create",
+        attempts: 3,
+        firstAt: at(-600_000),
+        lastAt: at(-10_000),
+        nextRetryAt: at(30_000),
+        remedy: "free the storage",
+      },
+      operation: {
+        id: "1",
+        step: "Create",
+        intent: "create web",
+        attempt: 3,
+        since: at(-60_000),
+        deadline: at(60_000),
+      },
+    });
+    const text = await ask("vm/web");
+    assert.match(text, /^virtualmachine\.berth\.dev\/web is not ready for 3m:/);
+    assert.ok(text.includes(cause), "the cause is not cut off");
+    assert.match(text, /could not create it on node pve1\n/);
+    assert.match(text, /3 times, first at/);
+    assert.match(text, /What to do: free the storage/);
+    assert.match(text, /next attempt in 30s/);
+    assert.match(text, /an answer is due in 60s/);
+    assert.equal(text.match(/CreationFailed/g)?.length, 1, "the condition does not repeat it");
+  });
+
+  test("tells what happened, in order, from the Events", async () => {
+    const { metadata } = await bench.write("POST", vms, machine("web"));
+    const event = (name: string, reason: string, ago: number): object => ({
+      apiVersion: "v1",
+      kind: "Event",
+      metadata: { name, namespace: "default" },
+      involvedObject: {
+        apiVersion,
+        kind: "VirtualMachine",
+        namespace: "default",
+        name: "web",
+        uid: metadata.uid,
+      },
+      reason,
+      message: `about ${reason}`,
+      type: "Normal",
+      firstTimestamp: formatTime(bench.clock.nowMs() - ago),
+      lastTimestamp: formatTime(bench.clock.nowMs() - ago),
+      count: 1,
+    });
+    await bench.write("POST", "/api/v1/namespaces/default/events", event("b", "Second", 5000));
+    await bench.write("POST", "/api/v1/namespaces/default/events", event("a", "First", 9000));
+    const text = await ask("vm/web");
+    assert.match(
+      text,
+      /What happened:\n {2}9s +Normal +First +about First\n {2}5s +Normal +Second/,
+    );
+  });
+
+  test("says that all is well where it is", async () => {
+    const spec = { cpu: { cores: 1 }, memory: { size: "1Gi" } };
+    const body = { apiVersion, kind: "VMClass", metadata: { name: "small" }, spec };
+    await bench.write("POST", `${group}/namespaces/default/vmclasses`, body);
+    assert.equal(await ask("vmclass/small"), "vmclass.berth.dev/small is as it should be.");
+  });
+
+  test("refuses a name that is not there, and no name at all", async () => {
+    assert.match(await ask("vm/nope"), /virtualmachines.berth.dev "nope" not found/);
+    assert.match(await ask("vm"), /name one object/);
+  });
+});
+
+test("every category of failure has a meaning and something to do", () => {
+  for (const category of Object.keys(failureMeanings)) {
+    assert.ok((adviceOn(category)?.hint ?? "").length > 10, category);
+  }
+  assert.equal(adviceOn("Succeeded"), undefined);
+});
+
+test("references are found wherever the spec has them, each once", () => {
+  const found = referencesOf({
+    apiVersion,
+    kind: "X",
+    metadata: {
+      name: "x",
+      namespace: "n",
+      ownerReferences: [{ apiVersion, kind: "VMSet", name: "s", uid: "u" }],
+    },
+    spec: {
+      hypervisorRef: { name: "h" },
+      template: { hypervisorRef: { name: "h" } },
+      networks: [{ networkRef: { name: "lan" } }],
+      auth: { secretRef: { namespace: "other", name: "token" } },
+      otherRef: { name: "not followed" },
+    },
+  });
+  assert.deepEqual(
+    found.map(({ kind, namespace, name }) => `${kind} ${namespace}/${name}`),
+    ["Hypervisor n/h", "VMNetwork n/lan", "Secret other/token", "VMSet n/s"],
+  );
+});

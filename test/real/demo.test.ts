@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import test from "node:test";
+import { parseAllDocuments } from "yaml";
+import { repository, startBerth, temporaryFolder } from "./support/berth.ts";
+import { bodyOf, connect, type Http } from "./support/http.ts";
+import "./support/cleanup.ts";
+
+const api = "/apis/berth.dev/v1alpha1";
+const first = `${api}/namespaces/default/virtualmachines/first`;
+const plurals: Record<string, string> = {
+  VirtualMachine: "virtualmachines",
+  VMImage: "vmimages",
+};
+
+test("the README's first machine: Ready, still there after kill -9, gone when deleted", async (t) => {
+  const folder = temporaryFolder("demo");
+  t.after(() => folder.remove());
+  let berth = await startBerth({ data: folder.path, demo: true });
+  let http = connect(berth);
+  const demo = bodyOf(await http.ask({ path: `${api}/hypervisors/demo` }));
+  assert.match(demo.spec.description, /simulation/i);
+  const example = readFileSync(join(repository, "examples", "first-vm.yaml"), "utf8");
+  for (const document of parseAllDocuments(example)) {
+    const body = document.toJS();
+    const path = `${api}/namespaces/default/${plurals[body.kind]}`;
+    const reply = await http.ask({ method: "POST", path, body });
+    assert.equal(reply.status, 201, reply.text);
+  }
+  const before = await untilReady(http);
+  http.close();
+  await berth.kill();
+
+  berth = await startBerth({ data: folder.path, demo: true });
+  t.after(() => berth.stop());
+  http = connect(berth);
+  t.after(() => http.close());
+  const after = await untilReady(http);
+  assert.equal(after.status.externalId, before.status.externalId);
+  assert.equal(after.status.identity, before.status.identity);
+  assert.equal(after.status.powerState, "Running");
+  const claims = bodyOf(await http.ask({ path: `${api}/claims` }));
+  assert.deepEqual(
+    claims.items.map((claim: { spec: { state: string } }) => claim.spec.state),
+    ["Bound"],
+  );
+
+  assert.equal((await http.ask({ method: "DELETE", path: first })).status, 200);
+  await until(async () => (await http.ask({ path: first })).status === 404, "it did not go");
+});
+
+// oxlint-disable-next-line typescript/no-explicit-any -- tests read arbitrary JSON bodies
+async function untilReady(http: Http): Promise<any> {
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests read arbitrary JSON bodies
+  let found: any;
+  await until(
+    async () => {
+      found = bodyOf(await http.ask({ path: first }));
+      const conditions = found.status?.conditions ?? [];
+      return conditions.some((c: { type: string; status: string }) => {
+        return c.type === "Ready" && c.status === "True";
+      });
+    },
+    () => `not Ready: ${JSON.stringify(found.status)}`,
+  );
+  return found;
+}
+
+async function until(
+  condition: () => Promise<boolean>,
+  complaint: string | (() => string),
+): Promise<void> {
+  const deadlineMs = Date.now() + 60_000;
+  while (!(await condition())) {
+    assert.ok(Date.now() < deadlineMs, typeof complaint === "string" ? complaint : complaint());
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
