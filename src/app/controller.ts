@@ -1,11 +1,13 @@
 import { hostname } from "node:os";
 import { namespaceResource } from "../api/builtin/index.ts";
+import { virtualMachineKind } from "../api/index.ts";
 import { systemNamespace } from "../apiserver/index.ts";
 import {
   type Client,
   createClient,
   createHttpsTransport,
   loadKubeconfig,
+  NetworkError,
 } from "../client/index.ts";
 import { type RunningControllers, startControllers } from "../controllers/index.ts";
 import { ApiError } from "../kernel/status.ts";
@@ -43,6 +45,30 @@ export async function startRemoteControllers(options: {
   };
 }
 
+/** The CRD of the machines themselves, as a client knows it. */
+const crdKind = {
+  group: "apiextensions.k8s.io",
+  version: "v1",
+  kind: "CustomResourceDefinition",
+  plural: "customresourcedefinitions",
+  namespaced: false,
+};
+
+/**
+ * Deleting CRDs deletes no machine: while the kind itself is going away, or cannot be read, what is
+ * deleted is let go and not destroyed.
+ */
+async function isKindHereToStay(client: Client): Promise<boolean> {
+  const name = `${virtualMachineKind.plural}.${virtualMachineKind.group}`;
+  try {
+    const { metadata } = await client.of(crdKind).get({ name });
+    return metadata.deletionTimestamp === undefined;
+  } catch (error) {
+    if (error instanceof ApiError || error instanceof NetworkError) return false;
+    throw error;
+  }
+}
+
 function startHere(
   client: Client,
   options: { readonly verbose: boolean; readonly logLine: (line: string) => void },
@@ -58,6 +84,7 @@ function startHere(
     random: systemRandom,
     connect: createConnect({ clock: systemClock, random: systemRandom }),
     log: (level, message, fields) => log(level, message, { ...fields }),
+    mayDestroy: () => isKindHereToStay(client),
     // Two replicas on one machine are two as well.
     identity: `${hostname()}-${systemRandom.uuid().slice(0, 8)}`,
   });

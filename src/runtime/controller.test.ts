@@ -96,6 +96,28 @@ function open(answers: Answer[] = [], changes: Partial<ControllerOptions> = {}) 
 }
 
 describe("a controller", () => {
+  test("goes on to the next step also where nobody counts", async () => {
+    const clock = new VirtualClock();
+    const widgets = fakeInformer("a");
+    const answers = [again("Created"), again("Waiting", 500)];
+    let runs = 0;
+    startController({
+      name: "widget",
+      sources: [ownObjects(widgets.informer)],
+      reconcile: async () => {
+        runs += 1;
+        return answers.shift() ?? settled;
+      },
+      clock,
+      random: steadyRandom,
+    });
+    widgets.sync();
+    await flush();
+    assert.equal(runs, 2);
+    await pass(clock, 600);
+    assert.equal(runs, 3);
+  });
+
   test("begins when its sources are complete, with everything there is", async () => {
     const { widgets, runs, controller } = open();
     widgets.put("early");

@@ -134,7 +134,9 @@ class ControllerLoop {
   async #work(turn: Turn): Promise<void> {
     this.failures.wake(turn.key);
     const verdict = await this.#reconcile(turn.key);
-    this.#options.metrics?.outcome(this.#conclude(turn, verdict));
+    // Concluded on a line of its own: what follows must not hang on whether anybody counts it.
+    const label = this.#conclude(turn, verdict);
+    this.#options.metrics?.outcome(label);
   }
 
   async #reconcile(key: string): Promise<Verdict> {
