@@ -122,9 +122,6 @@ async function assemble(assembly: Assembly): Promise<ControlPlane> {
   const lifecycle = startLifecycle(environment);
   undo.push(() => lifecycle.stop());
   undo.push(compactRegularly(store, systemClock, log));
-  const demo = hasDemo ? await startDemo(folder, client) : undefined;
-  if (demo) undo.push(() => demo.close());
-  undo.push(await startEmbeddedControllers(client, log));
   const environmentWithLog = { clock: systemClock, random: systemRandom, log };
   const names = [options.host, ...options.tlsNames].filter((name) => !isWildcard(name));
   const certificates = await loadCertificates(folder, names, environmentWithLog);
@@ -138,6 +135,10 @@ async function assemble(assembly: Assembly): Promise<ControlPlane> {
   const url = `https://${hostInUrl(options.host)}:${listener.port}`;
   const authority = certificates.authority;
   await prepareKubeconfig({ folder, server, client, url, authority, random: systemRandom });
+  // Last, and so the first to stop: while they finish what is under way, the API is still there.
+  const demo = hasDemo ? await startDemo(folder, client) : undefined;
+  if (demo) undo.push(() => demo.close());
+  undo.push(await startEmbeddedControllers(client, log));
   starting.why = undefined;
   const { kubeconfig } = folder;
   return { url, demo: demo?.url, kubeconfig, failed: failed.promise, stop: assembly.stop };

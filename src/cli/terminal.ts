@@ -17,14 +17,21 @@ export function createTerminal(): Terminal {
   };
 }
 
-/** The first signal asks for a clean stop; the second one does not wait for it. */
+/**
+ * One Ctrl-C may arrive twice: the terminal sends it to the whole group, and npm hands its own on.
+ * Only one that comes later than that is a person who does not want to wait.
+ */
+const sameSignalMs = 1_000;
+
+/** The first signal asks for a clean stop; a second one does not wait for it. */
 function whenInterrupted(): Promise<string> {
   return new Promise((resolve) => {
-    let asked = false;
+    let askedMs: number | undefined;
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
       process.on(signal, () => {
-        if (asked) process.exit(130);
-        asked = true;
+        const nowMs = performance.now();
+        if (askedMs !== undefined && nowMs - askedMs > sameSignalMs) process.exit(130);
+        askedMs ??= nowMs;
         resolve(signal);
       });
     }
