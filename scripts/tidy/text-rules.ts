@@ -45,8 +45,7 @@ const gap = "(?:)";
 const forbidden: readonly { pattern: RegExp; why: string }[] = [
   { pattern: new RegExp(`\\bFIX${gap}ME\\b`), why: "is not for merging: mend it now" },
   { pattern: new RegExp(`@ts-${gap}(ignore|nocheck)`), why: "silences the compiler" },
-  { pattern: new RegExp(`\\.\\./${gap}shared\\b`), why: "lies outside the repository" },
-  { pattern: new RegExp(`(?<![\\w./-])/${gap}work/`), why: "is a path of one machine" },
+  { pattern: new RegExp(`(?<![\\w./-])/${gap}(root|Users)/\\w`), why: "is a path of one machine" },
   { pattern: new RegExp(`\\bregistry${gap}\\.[\\w-]+\\.(org|com|io|dev)`), why: "is one registry" },
   { pattern: new RegExp(`"resolved": *${gap}"https?:`), why: "ties the lockfile to a registry" },
 ];
