@@ -21,7 +21,7 @@ import {
   startLifecycle,
 } from "../apiserver/index.ts";
 import { type Client, createClient, inProcess } from "../client/index.ts";
-import { startControllers } from "../controllers/index.ts";
+import { controllersLease, startControllers } from "../controllers/index.ts";
 import type { Cancel, Clock } from "../kernel/clock.ts";
 import { ApiError } from "../kernel/status.ts";
 import {
@@ -161,8 +161,6 @@ async function startEmbeddedControllers(client: Client, log: Log): Promise<() =>
   });
   return () => controllers.stop();
 }
-
-const controllersLease = { namespace: "berth-system", name: "berth-controllers" };
 
 async function forgetLease(client: Client): Promise<void> {
   try {

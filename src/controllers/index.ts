@@ -25,6 +25,9 @@ export interface RunningControllers {
   stop(): Promise<void>;
 }
 
+/** The Lease for which controllers contend. */
+export const controllersLease = { namespace: "berth-system", name: "berth-controllers" } as const;
+
 /** A server may hold a request so long, on any hypervisor that we know. */
 const graceMsDefault = 35_000;
 const installationRetryMs = 2_000;
@@ -42,8 +45,7 @@ export function startControllers(options: ControllersOptions): RunningController
     clock,
     random,
     identity,
-    namespace: "berth-system",
-    name: "berth-controllers",
+    ...controllersLease,
     graceMs: options.graceMs ?? graceMsDefault,
     whenAbsent: options.whenAbsent ?? "wait",
     onStarted: () => {
