@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Suite, Work } from "./runner/suite.ts";
-import { kubectl } from "./real.ts";
+import { kubectl } from "./real/kubectl.ts";
 
 const node = process.execPath;
 

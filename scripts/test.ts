@@ -69,7 +69,7 @@ async function runOrSkip(suite: Suite): Promise<SuiteResult> {
       if (requiresReal && need.missing() !== undefined) await need.provide?.();
     } catch (error) {
       const detail = error instanceof Error ? error.message : String(error);
-      const failure = { place: "scripts/real.ts", name: `provide ${need.name}`, detail };
+      const failure = { place: "scripts/real", name: `provide ${need.name}`, detail };
       return { passed: 0, failures: [failure], skips: [] };
     }
     const reason = need.missing();

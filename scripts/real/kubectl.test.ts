@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { kubectlModule } from "./real.ts";
+import { kubectlModule } from "./kubectl.ts";
 
 test("kubectl's module takes each part of Kubernetes from where it is published", () => {
   const module = kubectlModule(

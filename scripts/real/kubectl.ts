@@ -1,16 +1,9 @@
-import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { rmSync, writeFileSync } from "node:fs";
-import { homedir, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { promisify } from "node:util";
-import type { Need } from "./runner/suite.ts";
-
-// The real components that suites run against: how to find each, and, where they are required, how
-// to get it. `provide` runs only if BERTH_REQUIRE_REAL=1 asks for it.
-
-/** What we build ourselves; outside the repository, so that every clone shares it. */
-const toolFolder = join(homedir(), ".cache", "berth", "bin");
+import type { Need } from "../runner/suite.ts";
+import { go, goModIn, renameAcross, toolFolder } from "./go.ts";
 
 /** The kubectl that is built where there is none. Its parts are published as v0.<the rest>. */
 const kubernetesVersion = "1.33.5";
@@ -71,26 +64,4 @@ function versionFlags(): string[] {
     return `-X k8s.io/component-base/version.${name}=${value}`;
   });
   return ["-ldflags", flags.join(" ")];
-}
-
-function goModIn(downloaded: string): string {
-  const parsed: unknown = JSON.parse(downloaded);
-  if (typeof parsed === "object" && parsed !== null && "GoMod" in parsed)
-    return String(parsed.GoMod);
-  throw new Error(`go mod download gave no go.mod: ${downloaded}`);
-}
-
-async function go(cwd: string, args: readonly string[]): Promise<string> {
-  // The checksum database is not reachable from everywhere; the version is fixed, and what is built
-  // is used in tests only.
-  const env = { ...process.env, GOSUMDB: "off", GOFLAGS: "-mod=mod" };
-  const { stdout } = await promisify(execFile)("go", [...args], { cwd, env, maxBuffer: 2 ** 24 });
-  return stdout;
-}
-
-/** The folder for temporary files is often another file system, where a rename is refused. */
-function renameAcross(from: string, to: string): void {
-  const beside = `${to}.${process.pid}`;
-  writeFileSync(beside, readFileSync(from), { mode: 0o755 });
-  renameSync(beside, to);
 }
