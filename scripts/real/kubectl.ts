@@ -25,7 +25,7 @@ export const kubectl: Need = {
  * installed: its module says that its parts lie in folders beside it. So a module of our own
  * requires it, and says where those parts are published.
  */
-export async function buildKubectl(into: string): Promise<void> {
+async function buildKubectl(into: string): Promise<void> {
   const work = mkdtempSync(join(tmpdir(), "berth-kubectl-"));
   try {
     const module = `k8s.io/kubernetes@v${kubernetesVersion}`;
