@@ -26,7 +26,11 @@ interface Wire {
   port: number;
 }
 
-async function serving(context: TestContext, answer: RequestListener, path = ""): Promise<Wire> {
+async function serving(
+  context: TestContext,
+  answer: RequestListener,
+  { path = "", ...more }: { path?: string; currentToken?: () => string } = {},
+): Promise<Wire> {
   const requests: IncomingMessage[] = [];
   const server = createServer((request, response) => {
     requests.push(request);
@@ -36,7 +40,7 @@ async function serving(context: TestContext, answer: RequestListener, path = "")
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   const url = `http://127.0.0.1:${port}${path}`;
-  const transport = createHttpsTransport({ server: url, token: "secret" });
+  const transport = createHttpsTransport({ server: url, token: "secret", ...more });
   context.after(async () => {
     transport.close();
     server.closeAllConnections();
@@ -52,7 +56,7 @@ const answerWidget: RequestListener = (request, response) => {
 };
 
 test("sends the token, keeps the path of the server, and uses a connection again", async (context) => {
-  const { client, requests } = await serving(context, answerWidget, "/k8s/clusters/one/");
+  const { client, requests } = await serving(context, answerWidget, { path: "/k8s/clusters/one/" });
   assert.deepEqual(await client.of(widgetKind).get(at), widget);
   await client.of(widgetKind).create(widget);
   assert.deepEqual(
@@ -65,6 +69,18 @@ test("sends the token, keeps the path of the server, and uses a connection again
   assert.equal(requests[0]?.headers.authorization, "Bearer secret");
   assert.equal(requests[1]?.headers["content-length"], String(JSON.stringify(widget).length));
   assert.equal(requests[0]?.socket, requests[1]?.socket);
+});
+
+test("asks for a token that changes at each request", async (context) => {
+  let count = 0;
+  const currentToken = (): string => `token-${(count += 1)}`;
+  const { client, requests } = await serving(context, answerWidget, { currentToken });
+  await client.of(widgetKind).get(at);
+  await client.of(widgetKind).get(at);
+  assert.deepEqual(
+    requests.map(({ headers }) => headers.authorization),
+    ["Bearer token-1", "Bearer token-2"],
+  );
 });
 
 test("knows that nothing was sent when nobody listens", async (context) => {

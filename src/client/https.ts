@@ -55,7 +55,7 @@ function requestOptions(
   base: URL,
   { agent, connection }: { agent: HttpAgent; connection: Connection },
 ): RequestOptions {
-  const { token } = connection;
+  const token = connection.currentToken?.() ?? connection.token;
   return {
     agent,
     // Node takes an IPv6 address only without the brackets that a URL puts around it.

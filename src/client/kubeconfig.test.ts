@@ -70,6 +70,22 @@ test("reads the files it names, if it may", () => {
   assert.throws(() => loadKubeconfig(text, { context: "files" }), /names a file/);
 });
 
+test("reads a token in a file anew at each use, and keeps the last one that it could read", () => {
+  let token: string | undefined = "first\n";
+  const readFile = (path: string): string => {
+    if (path === "/token" && token === undefined) throw new Error("no such file");
+    return path === "/token" ? (token ?? "") : "PEM";
+  };
+  const { currentToken } = loadKubeconfig(text, { context: "files", readFile });
+  assert.equal(currentToken?.(), "first");
+  token = "second\n";
+  assert.equal(currentToken?.(), "second");
+  token = "";
+  assert.equal(currentToken?.(), "second");
+  token = undefined;
+  assert.equal(currentToken?.(), "second");
+});
+
 test("a context without a user comes as nobody", () => {
   assert.deepEqual(loadKubeconfig(text, { context: "nobody" }), {
     server: "https://127.0.0.1:6443",

@@ -9,6 +9,8 @@ export interface Connection {
   /** PEM. Absent: the authorities that the machine trusts. */
   readonly ca?: string;
   readonly token?: string;
+  /** The token as it is by now, where it comes from a file. */
+  readonly currentToken?: () => string;
   /** PEM, both or none. */
   readonly certificate?: string;
   readonly key?: string;
@@ -52,11 +54,14 @@ export function loadKubeconfig(text: string, options: KubeconfigOptions = {}): C
   const user = userName ? named(config, { list: "users", member: "user", name: userName }) : {};
   const server = need(cluster, "server");
   if (!URL.canParse(server)) throw new KubeconfigError(`"${server}" is not a URL`);
+  const token = stringOf(user, "token");
+  const currentToken = token === undefined ? tokenFileOf(user, options) : undefined;
   return checkedConnection(
     {
       server,
       ca: content(cluster, "certificate-authority", options),
-      token: stringOf(user, "token") ?? tokenOfFile(user, options),
+      token: token ?? currentToken?.(),
+      currentToken,
       certificate: content(user, "client-certificate", options),
       key: content(user, "client-key", options),
       tlsServerName: stringOf(cluster, "tls-server-name"),
@@ -102,8 +107,24 @@ function content(
   return fileOf(holder, member, readFile);
 }
 
-function tokenOfFile(user: JsonObject, { readFile }: KubeconfigOptions): string | undefined {
-  return fileOf(user, "tokenFile", readFile)?.trim();
+/**
+ * A token in a file is one that expires: whoever gave it writes it anew before that, as a Pod's is
+ * every hour. So it is read at each use; while it cannot be read, the last one has to do.
+ */
+function tokenFileOf(
+  user: JsonObject,
+  { readFile }: KubeconfigOptions,
+): (() => string) | undefined {
+  let last = fileOf(user, "tokenFile", readFile)?.trim();
+  if (last === undefined) return undefined;
+  return () => {
+    try {
+      last = fileOf(user, "tokenFile", readFile)?.trim() || last;
+    } catch (error) {
+      if (!(error instanceof KubeconfigError)) throw error;
+    }
+    return last ?? "";
+  };
 }
 
 function fileOf(

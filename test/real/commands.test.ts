@@ -5,6 +5,7 @@ import { join } from "node:path";
 import test from "node:test";
 import { parse, parseAllDocuments } from "yaml";
 import { type Berth, repository, runBerth, startBerth, temporaryFolder } from "./support/berth.ts";
+import { startReplica } from "./support/controllers.ts";
 import { bodyOf, connect } from "./support/http.ts";
 import "./support/cleanup.ts";
 
@@ -172,6 +173,19 @@ test("berth crds prints one document per served kind, and all with --all", async
   assert.equal(served.length, 6);
   assert.equal(all.length, 12);
   for (const document of all) assert.equal(document.get("kind"), "CustomResourceDefinition");
+});
+
+test("berth controller waits for its turn while another leads, and ends when asked", async (t) => {
+  const folder = temporaryFolder("controller");
+  t.after(() => folder.remove());
+  const berth = await startBerth({ data: folder.path });
+  t.after(() => berth.stop());
+  const replica = startReplica(berth.kubeconfig);
+  // Longer than it takes to start, and to look at the lease for a second time.
+  const waited = new Promise((resolve) => setTimeout(() => resolve("it waits"), 6_000));
+  assert.equal(await Promise.race([replica.exited, waited]), "it waits", replica.output());
+  assert.match(replica.output(), /controllers are running against https:/);
+  assert.equal(await replica.stop(), 0, replica.output());
 });
 
 test("help and version are there for people and for pipes", async () => {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { kubectlModule } from "./kubectl.ts";
+import { requiringModule } from "./kubernetes.ts";
 
-test("kubectl's module takes each part of Kubernetes from where it is published", () => {
-  const module = kubectlModule(
+test("the module that requires Kubernetes takes each part of Kubernetes from where it is published", () => {
+  const module = requiringModule(
     "module k8s.io/kubernetes\n\ngo 1.24.0\n\nreplace (\n" +
       "\tk8s.io/api => ./staging/src/k8s.io/api\n\tk8s.io/kms => ./staging/src/k8s.io/kms\n)\n",
   );
