@@ -1,6 +1,7 @@
 /** Order statistics of a run, in milliseconds. */
 export interface Spread {
   readonly p50: number;
+  readonly p90: number;
   readonly p99: number;
   readonly max: number;
 }
@@ -10,7 +11,7 @@ export function spreadOf(samplesMs: readonly number[]): Spread {
   const at = (share: number): number => {
     return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
   };
-  return { p50: at(0.5), p99: at(0.99), max: sorted.at(-1) ?? 0 };
+  return { p50: at(0.5), p90: at(0.9), p99: at(0.99), max: sorted.at(-1) ?? 0 };
 }
 
 export function show(name: string, values: Readonly<Record<string, string | number>>): void {

@@ -29,7 +29,7 @@ const header = "// Written by scripts/proxmox-schema.ts: do not edit.\n";
 
 /** What the simulator serves; a path that is not here is answered as not implemented. */
 const served =
-  /^\/(version|access(\/(ticket|permissions|acl|users|roles|domains).*)?|cluster(\/(resources|status|nextid|tasks|options|ha\/resources.*|ha\/status.*))?|nodes(\/\{node\}(\/(status|version|certificates\/info|qemu.*|tasks.*|storage.*|network.*|query-url-metadata|capabilities.*))?)?|pools.*|storage.*)$/;
+  /^\/(version|access(\/(ticket|permissions|acl|users|groups|roles|domains).*)?|cluster(\/(resources|status|nextid|tasks|options|ha\/(resources|status|groups|rules).*|mapping.*))?|nodes(\/\{node\}(\/(status|version|dns|hosts|lxc|time|certificates\/info|qemu.*|tasks.*|storage.*|network.*|query-url-metadata|capabilities.*|hardware.*))?)?|pools.*|storage.*)$/;
 const left =
   /firewall|vncproxy|spice|termproxy|vncweb|mtunnel|sendkey|rrd|monitor|prunebackups|file-restore|dbus|remote_migrate|oci|import-metadata|tfa|arm-ha|sync$/;
 

@@ -3,12 +3,14 @@ export {
   ConnectionLost,
   ConnectionRefused,
   isRelease,
+  nearestRelease,
   ProxmoxModel,
   releases,
   smallCluster,
   startProxmoxSimulator,
   tokenName,
   tokenUser,
+  twinOf,
 } from "./proxmox/index.ts";
 export type {
   ApiRequest,

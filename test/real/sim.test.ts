@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { request } from "node:https";
+import { Agent, request } from "node:https";
+import type { Socket } from "node:net";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { checkServerIdentity, type PeerCertificate } from "node:tls";
+import { checkServerIdentity, connect, type PeerCertificate } from "node:tls";
 import { systemClock, systemRandom } from "../../src/app/system.ts";
 import { type Simulator, startProxmoxSimulator } from "../../src/sim/index.ts";
 import { temporaryFolder } from "./support/berth.ts";
@@ -39,6 +40,27 @@ describe("the Proxmox simulator over HTTPS", () => {
     await simulator.close();
   });
 
+  test("a connection is closed after a hundred requests", async () => {
+    const simulator = await start();
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const sockets = new Set<Socket>();
+    for (let count = 1; count <= 101; count++) {
+      const { socket, connection } = await askKept(simulator, agent);
+      sockets.add(socket);
+      if (count === 100) assert.equal(connection, "close");
+    }
+    assert.equal(sockets.size, 2);
+    agent.destroy();
+    await simulator.close();
+  });
+
+  test("a connection that is idle for five seconds is closed", async () => {
+    const simulator = await start();
+    const idleMs = await idleTime(simulator);
+    await simulator.close();
+    assert.ok(idleMs > 4_500 && idleMs < 5_900, `it was closed after ${idleMs} ms`);
+  });
+
   test("test hooks are served only where they were asked for", async () => {
     const question = { method: "POST", path: "/_sim/set-lock", body: '{"vmid":1,"lock":"x"}' };
     const plain = await start();
@@ -73,6 +95,37 @@ describe("the Proxmox simulator over HTTPS", () => {
 function start(options: { hooks?: boolean; dataFile?: string } = {}): Promise<Simulator> {
   const environment = { clock: systemClock, random: systemRandom };
   return startProxmoxSimulator({ port: 0, version: "9.2", ...environment, ...options });
+}
+
+/** One request on a connection that is kept; tells which one it was. */
+function askKept(
+  { url, ca, tokenId, tokenSecret }: Simulator,
+  agent: Agent,
+): Promise<{ socket: Socket; connection: string | undefined }> {
+  const headers = { authorization: `PVEAPIToken=${tokenId}=${tokenSecret}` };
+  return new Promise((resolve, reject) => {
+    const sent = request(`${url}/api2/json/version`, { ca, agent, headers }, (response) => {
+      const { socket } = response;
+      const { connection } = response.headers;
+      response.resume().on("end", () => resolve({ socket, connection }));
+    });
+    sent.on("error", reject);
+    sent.end();
+  });
+}
+
+/** How long the server keeps a connection on which nothing more is asked. */
+function idleTime({ url, ca, tokenId, tokenSecret }: Simulator): Promise<number> {
+  const { hostname: host, port } = new URL(url);
+  const token = `Authorization: PVEAPIToken=${tokenId}=${tokenSecret}`;
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port: Number(port), ca, servername: "" });
+    let answeredMs = 0;
+    socket.on("error", reject);
+    socket.on("data", () => (answeredMs = systemClock.monotonicMs()));
+    socket.on("close", () => resolve(systemClock.monotonicMs() - answeredMs));
+    socket.write(`GET /api2/json/version HTTP/1.1\r\nHost: ${host}\r\n${token}\r\n\r\n`);
+  });
 }
 
 function ask(simulator: Simulator, { method = "GET", path, body }: Question): Promise<Answer> {

@@ -5,7 +5,7 @@ import { digestOf, formatConfig, type GuestConfig, parseConfig } from "./config-
 import { PveError } from "./errors.ts";
 import { FaultBook } from "./faults.ts";
 import type { Fetched } from "./fetcher.ts";
-import { type Process, ProcessTable, work } from "./process.ts";
+import { type Process, ProcessTable } from "./process.ts";
 import { type Quirks, quirksOf } from "./release.ts";
 import { StatusBoard } from "./status-board.ts";
 import type { ClusterState, MachineState, NodeState } from "./state.ts";
@@ -18,6 +18,23 @@ export interface ClusterOptions {
   readonly timing: Timing;
   /** Gets what download-url asks for; without it every address is unreachable. */
   readonly fetch?: (url: string) => Promise<Fetched>;
+}
+
+/** What may have changed, of the parts of the state that are large. */
+export interface Touched {
+  /** Guests whose files were written or removed. */
+  readonly guests: Set<string>;
+  /** Machines by node that somebody got hold of, or set. */
+  readonly machines: Map<string, Set<string>>;
+  /** Backings whose volumes somebody got hold of. */
+  readonly backings: Set<string>;
+}
+
+/** A guest's file; what is made of its text is made when it is asked for. */
+interface ReadFile {
+  readonly text: string;
+  config?: GuestConfig;
+  digest?: string;
 }
 
 /**
@@ -35,13 +52,20 @@ export class Cluster {
   readonly board: StatusBoard;
   readonly fetch: (url: string) => Promise<Fetched>;
   timing: Timing;
+  /** Tells the HA manager that there may be something to do; nobody listens without one. */
+  wakeHa: () => void = () => undefined;
   /** Every allocation and copy takes so much longer. */
   slowStorageMs = 0;
-  #parsed = new Map<string, { readonly text: string; readonly config: GuestConfig }>();
+  /** Whoever keeps the state looks here for what to look at, and empties it. */
+  readonly touched: Touched = { guests: new Set(), machines: new Map(), backings: new Set() };
+  /** Guests' files as they were last read. A file's text decides all else about it. */
+  readonly #read = new Map<number, ReadFile>();
+  #callbacks = 0;
+  readonly #nodesByName = new Map<string, NodeState>();
 
   constructor(options: ClusterOptions) {
     this.state = options.state;
-    this.clock = options.clock;
+    this.clock = this.#counting(options.clock);
     this.random = options.random;
     this.timing = options.timing;
     this.quirks = quirksOf(this.state.release);
@@ -55,7 +79,29 @@ export class Cluster {
 
   /** A point between two effects. */
   *step(name: string): Process<void> {
-    yield* work(name, varied(this.random, this.timing.stepMs));
+    // Not by way of work(): there are many steps, and each generator costs.
+    yield { kind: "work", name, durationMs: varied(this.random, this.timing.stepMs) };
+  }
+
+  /**
+   * Counts up with whatever may have changed the state: as long as it is the same, so is the state.
+   * Only what somebody outside does to the state by hand is not counted.
+   */
+  get activity(): number {
+    return this.processes.effects + this.#callbacks;
+  }
+
+  /** What is not done by a process is done by a timer: by the HA manager, for one. */
+  #counting(clock: Clock): Clock {
+    return {
+      nowMs: () => clock.nowMs(),
+      monotonicMs: () => clock.monotonicMs(),
+      after: (delayMs, callback) =>
+        clock.after(delayMs, () => {
+          this.#callbacks++;
+          callback();
+        }),
+    };
   }
 
   nextPid(): number {
@@ -65,7 +111,11 @@ export class Cluster {
   // Nodes.
 
   findNode(name: string): NodeState | undefined {
-    return this.state.nodes.find((node) => node.name === name);
+    const { nodes } = this.state;
+    if (this.#nodesByName.size !== nodes.length) {
+      for (const node of nodes) this.#nodesByName.set(node.name, node);
+    }
+    return this.#nodesByName.get(name);
   }
 
   node(name: string): NodeState {
@@ -77,7 +127,8 @@ export class Cluster {
 
   isQuorate(): boolean {
     if (this.faults.hasNoQuorum) return false;
-    const online = this.state.nodes.filter((node) => node.isOnline).length;
+    let online = 0;
+    for (const node of this.state.nodes) if (node.isOnline) online++;
     return online * 2 > this.state.nodes.length;
   }
 
@@ -105,16 +156,21 @@ export class Cluster {
 
   /** The file, read. It is shared: copy it before changing it. */
   readGuest(node: string, vmid: number): GuestConfig {
-    const text = this.guestText(node, vmid);
-    const known = this.#parsed.get(String(vmid));
-    if (known?.text === text) return known.config;
-    const config = parseConfig(text);
-    this.#parsed.set(String(vmid), { text, config });
-    return config;
+    const file = this.#readFile(vmid, this.guestText(node, vmid));
+    return (file.config ??= parseConfig(file.text));
   }
 
   digest(node: string, vmid: number): string {
-    return digestOf(this.guestText(node, vmid));
+    const file = this.#readFile(vmid, this.guestText(node, vmid));
+    return (file.digest ??= digestOf(file.text));
+  }
+
+  #readFile(vmid: number, text: string): ReadFile {
+    const known = this.#read.get(vmid);
+    if (known?.text === text) return known;
+    const file: ReadFile = { text };
+    this.#read.set(vmid, file);
+    return file;
   }
 
   writeGuest(node: string, vmid: number, config: GuestConfig): void {
@@ -124,6 +180,7 @@ export class Cluster {
   writeText(node: string, vmid: number, text: string): void {
     this.#demandWritable(`${node}/qemu-server/${vmid}.conf`);
     this.state.guests[String(vmid)] = { node, text };
+    this.touched.guests.add(String(vmid));
     this.board.touch(vmid);
   }
 
@@ -132,7 +189,8 @@ export class Cluster {
     if (file === undefined) return;
     this.#demandWritable(`${file.node}/qemu-server/${vmid}.conf`);
     Reflect.deleteProperty(this.state.guests, String(vmid));
-    this.#parsed.delete(String(vmid));
+    this.touched.guests.add(String(vmid));
+    this.#read.delete(vmid);
     this.board.forget(vmid);
   }
 
@@ -146,7 +204,16 @@ export class Cluster {
 
   machine(vmid: number): MachineState | undefined {
     const node = this.nodeOfGuest(vmid);
-    return node === undefined ? undefined : this.findNode(node)?.machines[String(vmid)];
+    if (node === undefined) return undefined;
+    const machine = this.findNode(node)?.machines[String(vmid)];
+    if (machine !== undefined) this.#touchMachine(node, vmid);
+    return machine;
+  }
+
+  #touchMachine(node: string, vmid: number): void {
+    const known = this.touched.machines.get(node);
+    if (known === undefined) this.touched.machines.set(node, new Set([String(vmid)]));
+    else known.add(String(vmid));
   }
 
   isRunning(node: string, vmid: number): boolean {
@@ -157,6 +224,8 @@ export class Cluster {
     const { machines } = this.node(node);
     if (machine === undefined) Reflect.deleteProperty(machines, String(vmid));
     else machines[String(vmid)] = machine;
+    this.#touchMachine(node, vmid);
     this.board.touch(vmid);
+    if (this.state.ha[`vm:${vmid}`] !== undefined) this.wakeHa();
   }
 }

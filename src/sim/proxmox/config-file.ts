@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 /** One section of a guest's configuration: options by name, without the description. */
 export type Section = Map<string, string>;
@@ -18,7 +18,7 @@ export function emptyConfig(): GuestConfig {
 
 /** What the digest parameter is compared with: of the whole file, snapshots and lock included. */
 export function digestOf(text: string): string {
-  return createHash("sha1").update(text).digest("hex");
+  return hash("sha1", text);
 }
 
 export function copyConfig(config: GuestConfig): GuestConfig {
@@ -32,6 +32,7 @@ export function copyConfig(config: GuestConfig): GuestConfig {
 
 export function formatConfig(config: GuestConfig): string {
   let text = formatSection(config.main);
+  if (config.pending.size + config.pendingDelete.size + config.snapshots.size === 0) return text;
   const pending = new Map(config.pending);
   if (config.pendingDelete.size > 0) pending.set("delete", formatDeletes(config.pendingDelete));
   if (pending.size > 0) text += `\n[PENDING]\n${formatSection(pending)}`;
@@ -46,11 +47,12 @@ export function formatConfig(config: GuestConfig): string {
 function formatSection(section: Section): string {
   const description = section.get("description") ?? "";
   const comments = description === "" ? [] : description.replace(/\n$/, "").split("\n");
-  const keys = [...section.keys()].filter((key) => key !== "description").sort();
-  return [
-    ...comments.map((line) => `#${encodeText(line)}\n`),
-    ...keys.map((key) => `${key}: ${section.get(key) ?? ""}\n`),
-  ].join("");
+  let text = "";
+  for (const line of comments) text += `#${encodeText(line)}\n`;
+  for (const key of [...section.keys()].sort()) {
+    if (key !== "description") text += `${key}: ${section.get(key) ?? ""}\n`;
+  }
+  return text;
 }
 
 function formatDeletes(deletes: ReadonlyMap<string, { readonly isForced: boolean }>): string {
@@ -64,13 +66,17 @@ export function parseConfig(text: string): GuestConfig {
   const config = emptyConfig();
   let section = config.main;
   for (const line of text.split("\n")) {
-    const head = /^\[([a-z][a-z0-9_-]+)\]\s*$/i.exec(line)?.[1];
+    const head = line.startsWith("[") ? headOf(line) : undefined;
     if (head !== undefined) section = sectionOf(config, head);
     else parseLine(section, line);
   }
   readDeletes(config);
   for (const part of [config.main, config.pending, ...config.snapshots.values()]) trimText(part);
   return config;
+}
+
+function headOf(line: string): string | undefined {
+  return /^\[([a-z][a-z0-9_-]+)\]\s*$/i.exec(line)?.[1];
 }
 
 function sectionOf(config: GuestConfig, head: string): Section {
@@ -81,7 +87,7 @@ function sectionOf(config: GuestConfig, head: string): Section {
 }
 
 function parseLine(section: Section, line: string): void {
-  const comment = /^#(.*)$/.exec(line)?.[1];
+  const comment = line.startsWith("#") ? /^#(.*)$/.exec(line)?.[1] : undefined;
   if (comment !== undefined) {
     section.set("description", `${section.get("description") ?? ""}${decodeText(comment)}\n`);
     return;
@@ -106,10 +112,12 @@ function trimText(section: Section): void {
 }
 
 function encodeText(text: string): string {
+  if (!/[^ -~]|%/u.test(text)) return text;
   return text.replaceAll(/[^ -~]|%/gu, (character) => encodeURIComponent(character));
 }
 
 function decodeText(text: string): string {
+  if (!text.includes("%")) return text;
   try {
     return decodeURIComponent(text);
   } catch {

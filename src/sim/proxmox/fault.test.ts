@@ -232,3 +232,149 @@ test("the same seed gives the same history", async () => {
   };
   assert.equal(await history(), await history());
 });
+
+test("two who ask for the next id get the same, and the second create loses", async () => {
+  const stage = new Stage();
+  const ask = async (): Promise<unknown> => (await stage.call("GET", "/cluster/nextid")).data;
+  const [first, second] = [await ask(), await ask()];
+  assert.equal(first, second);
+  const calls = ["pve1", "pve2"].map((node) => {
+    return stage.begin("POST", `/nodes/${node}/qemu`, { vmid: Number(first), name: node });
+  });
+  const replies = await stage.settle(Promise.all(calls));
+  const statuses = replies.map(({ status }) => status).sort((left, right) => left - right);
+  assert.deepEqual(statuses, [200, 500]);
+  const lost = replies.find(({ status }) => status === 500)?.reason ?? "";
+  assert.match(lost, /^unable to create VM 100 - VM 100 already exists on node 'pve[12]'$/);
+});
+
+test("an id is given out again although volumes of it are left", async () => {
+  const stage = new Stage();
+  await created(stage, 100, { scsi0: "local-zfs:1" });
+  stage.model.removeGuestFile(100);
+  assert.equal((await stage.call("GET", "/cluster/nextid")).data, "100");
+  assert.equal((await stage.volumes(100, "local-zfs")).length, 1);
+});
+
+test("a destroy can be killed at every step: whole, without disks, or a husk that says so", async () => {
+  const seen = new Set<string>();
+  for (let steps = 1; steps < 30; steps++) {
+    const stage = new Stage();
+    await created(stage, 100, { name: "mark", scsi0: "local-zfs:1", scsi1: "local-zfs:1" });
+    stage.model.faults.onStep({
+      verdict: { kind: "kill" },
+      matches: (process) => process.name === "qmdestroy:100" && process.steps === steps,
+    });
+    const end = await stage.does("DELETE", `${qemu}/100`, { purge: 1 });
+    if (end === "OK") break;
+    const config = await stage.config(100);
+    const left = (await stage.volumes(100, "local-zfs")).length;
+    seen.add(`${String(config["name"])} ${String(config["lock"])} ${left}`);
+    if (config["name"] === undefined) continue;
+    assert.equal(await stage.does("DELETE", `${qemu}/100`), "OK", "it can be repeated");
+  }
+  assert.deepEqual([...seen].sort(), [
+    "mark undefined 0",
+    "mark undefined 1",
+    "mark undefined 2",
+    "undefined destroyed 0",
+    // Killed after its last effect: it is gone.
+    "undefined undefined 0",
+  ]);
+});
+
+test("a change of several options can be killed between any two: the earlier ones wait", async () => {
+  const seen = new Set<string>();
+  for (let steps = 1; steps < 30; steps++) {
+    const stage = new Stage();
+    await created(stage, 100);
+    stage.model.faults.onStep({
+      verdict: { kind: "kill" },
+      matches: (process) => process.name === "qmconfig:100" && process.steps === steps,
+    });
+    const change = { cores: 2, sockets: 2, memory: 1024 };
+    const end = await stage.does("POST", `${qemu}/100/config`, change);
+    if (end === "OK") break;
+    const { data } = await stage.call("GET", `${qemu}/100/pending`);
+    const rows = Array.isArray(data) ? data.map(membersOf) : [];
+    const waiting = rows.filter((row) => "pending" in row).map((row) => String(row["key"]));
+    seen.add(waiting.sort().join(","));
+    assert.equal((await stage.config(100))["lock"], undefined);
+  }
+  assert.ok(seen.has("cores,sockets") && seen.has("cores,memory,sockets"), [...seen].join("; "));
+});
+
+test("a husk is in no pool: rights that come from one do not reach it", async () => {
+  const stage = new Stage();
+  const { users, acl } = stage.model.cluster.state;
+  const token = { tokenid: "t", secret: "s", privsep: 0, expire: 0 };
+  users.push({ userid: "lim@pve", isEnabled: true, tokens: [token] });
+  const grant = { type: "user", ugid: "lim@pve", propagate: 1 } as const;
+  acl.push({ ...grant, path: "/pool/p", roleid: "PVEVMAdmin" });
+  assert.equal((await stage.call("POST", "/pools", { poolid: "p" })).status, 200);
+  const as = "lim@pve!t=s";
+  stage.model.faults.onStep({
+    verdict: { kind: "kill" },
+    matches: ({ name }, step) => name === "qmcreate:100" && step.name === "start of worker",
+  });
+  const reply = await stage.call("POST", qemu, { vmid: 100, pool: "p", as });
+  assert.equal(reply.status, 200);
+  stage.clock.advance(5_000);
+  assert.equal((await stage.call("GET", `${qemu}/100/config`, { as })).status, 403);
+  assert.equal((await stage.call("DELETE", `${qemu}/100`, { as })).status, 403);
+  assert.equal((await stage.config(100))["lock"], "create");
+});
+
+test("a member leaves its pool with its guest, and a pool with members stays", async () => {
+  const stage = new Stage();
+  await stage.call("POST", "/pools", { poolid: "p" });
+  await created(stage, 100, { pool: "p" });
+  const refused = await stage.call("DELETE", "/pools/p");
+  assert.match(refused.reason, /pool 'p' is not empty \(contains VM 100\)$/);
+  assert.equal(await stage.does("DELETE", `${qemu}/100`), "OK");
+  await created(stage, 100);
+  const { data } = await stage.call("GET", "/pools/p");
+  assert.deepEqual(membersOf(data)["members"], [], "a later guest of that id is no member");
+  assert.equal((await stage.call("DELETE", "/pools/p")).status, 200);
+});
+
+test("a create that is killed before its pool leaves a whole guest that is in none", async () => {
+  const stage = new Stage();
+  await stage.call("POST", "/pools", { poolid: "p" });
+  stage.model.faults.onStep({
+    verdict: { kind: "kill" },
+    matches: ({ name }, step) => name === "qmcreate:100" && step.name === "add to pool",
+  });
+  const create = { vmid: 100, name: "mark", pool: "p" };
+  assert.equal(await stage.does("POST", qemu, create), "unexpected status");
+  const config = await stage.config(100);
+  assert.deepEqual([config["name"], config["lock"]], ["mark", undefined]);
+  assert.deepEqual(membersOf((await stage.call("GET", "/pools/p")).data)["members"], []);
+});
+
+test("a digest is of the whole file: whoever writes anything in between is found out", async () => {
+  const stage = new Stage();
+  await created(stage, 100, { scsi0: "local-zfs:1" });
+  const { digest } = await stage.config(100);
+  const change = { name: "ours", digest: String(digest) };
+  assert.equal(await stage.does("POST", `${qemu}/100/snapshot`, { snapname: "s1" }), "OK");
+  assert.match(
+    (await stage.call("PUT", `${qemu}/100/config`, change)).reason,
+    /^checksum mismatch/,
+  );
+  const moved = { disk: "scsi0", storage: "local", digest: String(digest) };
+  const text = "detected modified configuration - file changed by other user? Try again.";
+  assert.equal((await stage.call("POST", `${qemu}/100/move_disk`, moved)).reason, text);
+  const grow = { disk: "scsi0", size: "2G", digest: String(digest) };
+  assert.match(await stage.does("PUT", `${qemu}/100/resize`, grow), /^checksum mismatch/);
+});
+
+test("a node that is down hides its guests' state, not their existence", async () => {
+  const stage = new Stage();
+  await created(stage, 100, { name: "kept" });
+  stage.clock.advance(10_000);
+  stage.model.crashNode("pve1");
+  const { data } = await stage.call("GET", "/cluster/resources", { type: "vm", via: "pve2" });
+  const row = membersOf(Array.isArray(data) ? data[0] : undefined);
+  assert.deepEqual([row["vmid"], row["node"], row["status"]], [100, "pve1", "unknown"]);
+});

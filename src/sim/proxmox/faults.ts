@@ -26,6 +26,8 @@ export interface StepFault {
 /** The faults that are asked for, in order; each is used up by what it hits. */
 export class FaultBook {
   hasNoQuorum = false;
+  /** Storages, by backing, that cannot be reached: a server that is down, a pool that is gone. */
+  readonly offline = new Set<string>();
   readonly #requests: (RequestFault & { left: number })[] = [];
   readonly #steps: (StepFault & { left: number })[] = [];
 
@@ -41,6 +43,7 @@ export class FaultBook {
     this.#requests.length = 0;
     this.#steps.length = 0;
     this.hasNoQuorum = false;
+    this.offline.clear();
   }
 
   /** The fault of a request, if one is due; it is used up. */

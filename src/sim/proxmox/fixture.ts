@@ -40,13 +40,37 @@ export class Stage {
     return await this.settle(this.begin(method, path, params));
   }
 
-  /** One call that is not waited for. The parameter "via" is the node that is asked. */
+  /**
+   * One call that is not waited for. The parameter "via" is the node that is asked, "as" another
+   * token than Berth's, with its secret.
+   */
   async begin(
     method: string,
     path: string,
-    { via = "pve1", ...params }: Sent = {},
+    { via = "pve1", as: token = `${tokenUser}!${tokenName}=${tokenSecret}`, ...params }: Sent = {},
   ): Promise<Reply> {
-    const authorization = `PVEAPIToken=${tokenUser}!${tokenName}=${tokenSecret}`;
+    const headers = { authorization: `PVEAPIToken=${token}` };
+    return await this.#send({ method, path, headers, via: String(via) }, params);
+  }
+
+  /** One call of the administrator, who has logged in with a password. */
+  async rootCall(method: string, path: string, params: Sent = {}): Promise<Reply> {
+    const login = { username: "root@pam", password };
+    const asked = { method: "POST", path: "/access/ticket", headers: {}, via: "pve1" };
+    const { ticket, CSRFPreventionToken: csrf } = membersOf(
+      (await this.settle(this.#send(asked, login))).data,
+    );
+    const headers = {
+      cookie: `PVEAuthCookie=${encodeURIComponent(String(ticket))}`,
+      csrfpreventiontoken: String(csrf),
+    };
+    return await this.settle(this.#send({ method, path, headers, via: "pve1" }, params));
+  }
+
+  async #send(
+    { method, path, headers, via }: { method: string; path: string; headers: object; via: string },
+    params: Sent,
+  ): Promise<Reply> {
     const form = Object.entries(params)
       .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
       .join("&");
@@ -54,9 +78,9 @@ export class Stage {
     const { status, reason, body } = await this.model.send({
       method,
       path: `/api2/json${path}${isQuery && form !== "" ? `?${form}` : ""}`,
-      headers: { authorization, "content-type": "application/x-www-form-urlencoded" },
+      headers: { ...headers, "content-type": "application/x-www-form-urlencoded" },
       ...(isQuery ? {} : { body: form }),
-      via: String(via),
+      via,
     });
     const read = membersOf(body === "" ? {} : JSON.parse(body));
     return { status, reason, data: read["data"] };

@@ -39,6 +39,9 @@ const hooks: Readonly<Record<string, (target: HookTarget, body: Body) => object 
     return {};
   },
   "kill-vm": (target, { vmid }) => target.model().killMachine(Number(vmid)),
+  "crash-node": (target, { node }) => target.model().crashNode(text(node)),
+  "start-node": (target, { node }) => target.model().startNode(text(node)),
+  tasks: (target) => ({ tasks: taskTimes(target.model()) }),
   "remove-volume": (target, { volid }) => {
     const model = target.model();
     model.removeVolume(firstNode(model), text(volid));
@@ -48,6 +51,13 @@ const hooks: Readonly<Record<string, (target: HookTarget, body: Body) => object 
     model.corruptVolume(firstNode(model), text(volid));
   },
 };
+
+/** When tasks began and ended, to the millisecond: the API tells whole seconds. */
+function taskTimes(model: ProxmoxModel): object[] {
+  return model.cluster.state.nodes.flatMap(({ tasks }) => {
+    return tasks.map(({ type, id, startMs, endMs }) => ({ type, id, startMs, endMs }));
+  });
+}
 
 /** Storages, a user with tokens, access lists and images, as a list of them says. */
 function buildFixture(model: ProxmoxModel, fixture: Body): object {

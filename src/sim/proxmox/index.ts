@@ -7,6 +7,7 @@ export { ProxmoxModel } from "./model.ts";
 export type { ModelOptions } from "./model.ts";
 export { isRelease, releases } from "./release.ts";
 export type { Release } from "./release.ts";
+export { nearestRelease, twinOf } from "./snapshot.ts";
 export { startProxmoxSimulator } from "./start.ts";
 export type { Simulator, SimulatorOptions } from "./start.ts";
 export type { ClusterState, Volume } from "./state.ts";

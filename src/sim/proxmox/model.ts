@@ -10,6 +10,7 @@ import { parseVolumeId } from "./storage/names.ts";
 import { findVolume, storageConfig, volumesOf } from "./storage/storages.ts";
 import { abandonTasks } from "./tasks.ts";
 import { realTiming, type Timing } from "./timing.ts";
+import { watchHa } from "./vm/ha-manager.ts";
 
 export interface ModelOptions {
   readonly state: ClusterState;
@@ -30,6 +31,7 @@ export class ProxmoxModel {
   constructor({ timing, ...options }: ModelOptions) {
     this.cluster = new Cluster({ ...options, timing: { ...realTiming, ...timing } });
     this.#api = new Api(this.cluster);
+    watchHa(this.cluster);
     for (const vmid of Object.keys(this.cluster.state.guests))
       this.cluster.board.touch(Number(vmid));
   }
@@ -61,6 +63,7 @@ export class ProxmoxModel {
     for (const vmid of Object.keys(node.machines)) {
       this.cluster.setMachine(name, Number(vmid), undefined);
     }
+    this.cluster.wakeHa();
   }
 
   startNode(name: string): void {
@@ -78,6 +81,13 @@ export class ProxmoxModel {
   /** How much a storage holds: less than it has taken means that it is full. */
   setCapacity(backing: string, bytes: number): void {
     this.cluster.state.capacities[backing] = bytes;
+  }
+
+  /** Puts a storage of this cluster on the disks of another: both see, name and free the same. */
+  share(other: ProxmoxModel, backing: string): void {
+    const volumes = other.cluster.state.volumes[backing] ?? [];
+    other.cluster.state.volumes[backing] = volumes;
+    this.cluster.state.volumes[backing] = volumes;
   }
 
   /** A person or another program writes a guest's file: takes an id, edits, sets a lock. */
@@ -125,7 +135,11 @@ export class ProxmoxModel {
   /** A cluster from what was saved: workers that were under way have ended without a word. */
   static load(text: string, options: Omit<ModelOptions, "state">): ProxmoxModel {
     // cast: the text is what save() wrote.
-    const state = JSON.parse(text) as ClusterState;
+    return ProxmoxModel.resume(JSON.parse(text) as ClusterState, options);
+  }
+
+  /** The same of its state, which it goes on with: nobody else may use it any more. */
+  static resume(state: ClusterState, options: Omit<ModelOptions, "state">): ProxmoxModel {
     for (const node of state.nodes) abandonTasks(node.tasks, options.clock.nowMs());
     return new ProxmoxModel({ ...options, state });
   }

@@ -51,6 +51,8 @@ interface Running {
   node: string;
   name: string;
   steps: number;
+  /** How much a turn counts: nothing for a request that only reads. */
+  effects: number;
   isOver: boolean;
   /** Counts resumptions, so that a late callback of an earlier step is told apart. */
   epoch: number;
@@ -73,6 +75,8 @@ export class ProcessTable {
   /** Ended processes whose child goes on. */
   #orphans: Running[] = [];
   #verdict: (info: ProcessInfo, step: Step) => Verdict | undefined = () => undefined;
+  /** How often anything ran that may have had an effect: all but the processes of GET requests. */
+  effects = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -82,6 +86,13 @@ export class ProcessTable {
   /** Asks this before every step; a fault may answer. */
   watch(verdict: (info: ProcessInfo, step: Step) => Verdict | undefined): void {
     this.#verdict = verdict;
+  }
+
+  /** Whether nothing is under way that could still have an effect. */
+  get isQuiet(): boolean {
+    if (this.#orphans.length > 0) return false;
+    for (const running of this.#running.values()) if (running.effects > 0) return false;
+    return true;
   }
 
   list(): ProcessInfo[] {
@@ -102,6 +113,7 @@ export class ProcessTable {
       node,
       name,
       steps: 0,
+      effects: name.startsWith("GET ") ? 0 : 1,
       isOver: false,
       epoch: 0,
       cancel: nothing,
@@ -161,6 +173,7 @@ export class ProcessTable {
     if (running.isOver) return;
     running.isOver = true;
     running.epoch++;
+    this.effects += running.effects;
     this.#running.delete(running.pid);
     this.locks.releaseAll(running.pid);
     report();
@@ -177,6 +190,7 @@ export class ProcessTable {
       running.epoch++;
       running.child = undefined;
       running.cancel = nothing;
+      this.effects += running.effects;
       const result = turn(body, error);
       error = undefined;
       if (result.kind !== "step") {
@@ -230,6 +244,7 @@ export class ProcessTable {
     running.cancel = this.#clock.after(step.durationMs, () => {
       running.child = undefined;
       this.#orphans = this.#orphans.filter((orphan) => orphan !== running);
+      this.effects++;
       try {
         step.effect();
         resume();

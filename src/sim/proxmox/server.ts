@@ -18,6 +18,8 @@ export interface SimulatorServerOptions {
   readonly ca: string;
   /** Called before each reply: what a client has been told must be on disk. */
   readonly beforeReply: () => void;
+  /** The same after a test hook, which changes things by hand. */
+  readonly afterHook: () => void;
 }
 
 /** The model's API over HTTPS, with the real server's habits. */
@@ -28,6 +30,8 @@ export function createSimulatorServer(options: SimulatorServerOptions): Server {
     listener(options),
   );
   server.keepAliveTimeout = idleMs;
+  // Node gives a second more than it announces; the real server does not.
+  server.keepAliveTimeoutBuffer = 0;
   server.maxRequestsPerSocket = requestsPerConnection;
   return server;
 }
@@ -76,7 +80,7 @@ function hook(
   const parsed: unknown = body.length === 0 ? {} : JSON.parse(body.toString("utf8"));
   const given = typeof parsed === "object" && parsed !== null ? { ...parsed } : {};
   const result = runHook(options.target, action, given);
-  options.beforeReply();
+  options.afterHook();
   const headers = { "content-type": "application/json" };
   const isKnown = result !== undefined;
   reply(response, {

@@ -1,4 +1,3 @@
-import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import {
   createAuthority,
@@ -6,12 +5,16 @@ import {
   issueServerCertificate,
   type KeyPair,
 } from "../../apiserver/index.ts";
+import type { ClusterInventory } from "../../drivers/proxmox/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Random } from "../../kernel/random.ts";
 import { fetchUrl } from "./fetch-url.ts";
+import { readDataFile } from "./kept/data-file.ts";
+import { keeperOf } from "./kept/keeper.ts";
 import { ProxmoxModel } from "./model.ts";
 import type { Release } from "./release.ts";
 import { createSimulatorServer } from "./server.ts";
+import { twinOf } from "./snapshot.ts";
 import type { ClusterState } from "./state.ts";
 import type { Timing } from "./timing.ts";
 import { smallCluster, tokenName, tokenUser } from "./world.ts";
@@ -21,6 +24,8 @@ export interface SimulatorOptions {
   readonly port: number;
   readonly version: Release;
   readonly nodes?: readonly string[];
+  /** The cluster to be a twin of, in place of a small one of its own. */
+  readonly inventory?: ClusterInventory;
   readonly clock: Clock;
   readonly random: Random;
   /** Where its state is kept; without it, all is forgotten at the end. */
@@ -67,9 +72,9 @@ export async function startProxmoxSimulator(options: SimulatorOptions): Promise<
     fetch: fetchUrl,
     ...(timing === undefined ? {} : { timing }),
   };
-  const holder = { model: ProxmoxModel.load(JSON.stringify(kept.state), environment) };
-  const save = keeper(options.dataFile, kept, () => holder.model.cluster.state);
-  save();
+  const holder = { model: ProxmoxModel.resume(kept.state, environment) };
+  const keeper = keeperOf(options.dataFile, kept, () => holder.model.cluster);
+  keeper.save();
   const server = createSimulatorServer({
     target: {
       model: () => holder.model,
@@ -84,7 +89,8 @@ export async function startProxmoxSimulator(options: SimulatorOptions): Promise<
     hooks: options.hooks ?? false,
     certificate: kept.certificate,
     ca: kept.authority.cert,
-    beforeReply: save,
+    beforeReply: () => keeper.saveChanges(),
+    afterHook: () => keeper.save(),
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -101,7 +107,8 @@ export async function startProxmoxSimulator(options: SimulatorOptions): Promise<
     nodes: holder.model.cluster.state.nodes.map(({ name }) => name),
     model: () => holder.model,
     close: () => {
-      save();
+      keeper.save();
+      keeper.close();
       server.closeAllConnections();
       return new Promise((resolve) => void server.close(() => resolve()));
     },
@@ -111,7 +118,7 @@ export async function startProxmoxSimulator(options: SimulatorOptions): Promise<
 async function newKept(options: SimulatorOptions): Promise<Kept> {
   const { clock, random } = options;
   const authority = await createAuthority({ clock, random });
-  const names = ["localhost", "127.0.0.1", ...(options.nodes ?? defaultNodes)];
+  const names = ["localhost", "127.0.0.1", ...nodeNames(options)];
   const certificate = await issueServerCertificate(authority, names, { clock, random });
   const password = random.uuid();
   const tokenSecret = random.uuid();
@@ -120,13 +127,19 @@ async function newKept(options: SimulatorOptions): Promise<Kept> {
 }
 
 function newState(
-  { version, nodes, clock, random }: SimulatorOptions,
+  options: SimulatorOptions,
   { authority, password, tokenSecret }: Pick<Kept, "authority" | "password" | "tokenSecret">,
 ): ClusterState {
-  const names = nodes ?? defaultNodes;
+  const { version, clock, random, inventory } = options;
+  const nodes = nodeNames(options);
   const rootFingerprint = fingerprintOf(authority.cert);
   const secrets = { password, tokenSecret, rootFingerprint };
-  return smallCluster({ release: version, nodes: names, clock, random, ...secrets });
+  const small = smallCluster({ release: version, nodes, clock, random, ...secrets });
+  return inventory === undefined ? small : twinOf(inventory, small);
+}
+
+function nodeNames({ inventory, nodes }: SimulatorOptions): readonly string[] {
+  return inventory?.nodes.map(({ name }) => name) ?? nodes ?? defaultNodes;
 }
 
 /**
@@ -147,22 +160,8 @@ function bareCluster(state: ClusterState): ClusterState {
 }
 
 function readKept(file: string | undefined): Kept | undefined {
-  if (file === undefined || !existsSync(file)) return undefined;
-  // cast: the file is what keeper() wrote.
-  return JSON.parse(readFileSync(file, "utf8")) as Kept;
-}
-
-/** Writes the file whenever something changed: whole, beside, then renamed over the old one. */
-function keeper(file: string | undefined, kept: Kept, state: () => ClusterState): () => void {
-  if (file === undefined) return () => undefined;
-  let last = "";
-  return () => {
-    const text = JSON.stringify({ ...kept, state: state() });
-    if (text === last) return;
-    last = text;
-    writeFileSync(`${file}.new`, text, { mode: 0o600 });
-    renameSync(`${file}.new`, file);
-  };
+  // cast: the file is what its keeper wrote.
+  return file === undefined ? undefined : (readDataFile(file) as Kept | undefined);
 }
 
 function portOf(address: AddressInfo | string | null): number {

@@ -21,14 +21,46 @@ export interface ClusterState {
   /** Space of a backing in bytes. */
   capacities: Record<string, number>;
   users: UserState[];
+  /** Groups of users; none in what was kept by an earlier build. */
+  groups?: GroupState[];
   acl: AclEntry[];
   pools: PoolState[];
   /** Roles that people made; the built-in ones belong to the release. */
   roles: Record<string, string[]>;
   /** HA resources, by "vm:101". */
-  ha: Record<string, { state: string }>;
+  ha: Record<string, HaResource>;
+  /** Groups of nodes for HA resources; release 9 has rules instead. */
+  haGroups?: Record<string, Record<string, string>>;
+  haRules?: Record<string, Record<string, string>>;
+  /** Devices of the hosts under names that the whole cluster knows, by "pci/gpu" or "usb/key". */
+  mappings?: Record<string, MappingState>;
   tickets: TicketState[];
   nextPid: number;
+}
+
+export interface HaResource {
+  /** What is asked for: "started", "stopped", "disabled", "ignored". */
+  state: string;
+  group?: string;
+  comment?: string;
+  max_restart?: number;
+  max_relocate?: number;
+  failback?: number;
+  /** A move that is asked for and not done yet. */
+  target?: string;
+  /** When the manager last found its node gone; it waits a while before it believes it. */
+  lostMs?: number;
+  /** A graceful stop may take so long; none means that QEMU is ended at once. */
+  stopTimeoutMs?: number;
+  /** How often a start has failed since the last one that did not. */
+  failures?: number;
+}
+
+export interface MappingState {
+  /** "node=pve1,path=0000:01:00.0,id=10de:1db6" as they were given. */
+  map: string[];
+  description?: string;
+  mdev?: number;
 }
 
 export interface NodeState {
@@ -39,21 +71,41 @@ export interface NodeState {
   cpus: number;
   memoryBytes: number;
   bridges: string[];
+  /** What can be passed through to guests, by path: "0000:01:00.0", "1-2". */
+  devices?: Record<string, HostDevice>;
   /** QEMU processes, by VMID. They end with the node. */
   machines: Record<string, MachineState>;
   /** Finished and running tasks, oldest first. */
   tasks: TaskState[];
+  /** How long the index of finished tasks is; a full one is set aside. */
+  indexBytes?: number;
+  /** Since when tasks are entered into it; those before are in the one that was set aside. */
+  indexFromMs?: number;
+  /** Tasks that ended before are in no index any more; only their logs are left. */
+  listedFromMs?: number;
+  /** The day on which logs that no index names were last removed. */
+  cleanedDay?: number;
 }
 
+/** Replaced as a whole when it is written. */
 export interface GuestFile {
-  node: string;
-  text: string;
+  readonly node: string;
+  readonly text: string;
+}
+
+export interface HostDevice {
+  kind: "pci" | "usb";
+  /** "10de:1db6": vendor and device. */
+  id: string;
+  name: string;
 }
 
 export interface MachineState {
   pid: number;
   startedMs: number;
   isPaused: boolean;
+  /** It is started anew as soon as it ends. */
+  willReboot?: boolean;
   /** A guest that answers: it has an agent, and shuts down when asked. */
   guest?: GuestBehaviour;
 }
@@ -65,6 +117,14 @@ export interface GuestBehaviour {
   agentAfterMs: number;
   /** Whether it ends when it is asked to shut down. */
   obeysShutdown: boolean;
+  /** How long it takes to; half a second if nothing is said. */
+  shutdownMs?: number;
+  /** Its file systems are frozen. */
+  isFrozen?: boolean;
+  /** Programs that were run by way of the agent, by their pids. */
+  programs?: Record<string, { outData: string; exitcode: number }>;
+  /** Files that were written by way of the agent. */
+  files?: Record<string, string>;
 }
 
 export interface TaskState {
@@ -127,9 +187,22 @@ export interface Volume {
 export interface UserState {
   userid: string;
   isEnabled: boolean;
+  /** Seconds since 1970; 0 and nothing mean never. */
+  expire?: number;
+  firstname?: string;
+  lastname?: string;
+  email?: string;
   comment?: string;
+  keys?: string;
   password?: string;
   tokens: TokenState[];
+}
+
+export interface GroupState {
+  groupid: string;
+  comment?: string;
+  /** The members' user ids. */
+  users: string[];
 }
 
 export interface TokenState {

@@ -1,5 +1,5 @@
 import type { Clock } from "../../kernel/clock.ts";
-import type { GuestConfig } from "./config-file.ts";
+import { type GuestConfig, parseConfig } from "./config-file.ts";
 import type { MachineState } from "./state.ts";
 import type { Timing } from "./timing.ts";
 import { bootDiskBytes, memoryBytes, vcpusOf } from "./vm/hardware.ts";
@@ -9,6 +9,7 @@ interface Observed {
   readonly clock: Clock;
   readonly timing: Timing;
   nodeOfGuest(vmid: number): string | undefined;
+  guestText(node: string, vmid: number): string;
   readGuest(node: string, vmid: number): GuestConfig;
   machine(vmid: number): MachineState | undefined;
 }
@@ -24,9 +25,16 @@ export interface BroadcastRow {
   readonly startedMs: number | undefined;
 }
 
+/** A guest at one moment. Most are never shown, so the row is made when one is. */
+interface Sight {
+  readonly text: string;
+  readonly startedMs: number | undefined;
+  row?: BroadcastRow;
+}
+
 interface Entry {
-  shown: BroadcastRow | undefined;
-  next: BroadcastRow | undefined;
+  shown: Sight | undefined;
+  next: Sight | undefined;
   nextFromMs: number;
 }
 
@@ -64,7 +72,9 @@ export class StatusBoard {
     const entry = this.#entries.get(vmid);
     if (entry === undefined) return undefined;
     settle(entry, this.#frozenAtMs ?? this.#cluster.clock.nowMs());
-    return entry.shown;
+    const { shown } = entry;
+    if (shown === undefined) return undefined;
+    return (shown.row ??= broadcastRow(vmid, this.#configOf(vmid, shown), shown.startedMs));
   }
 
   /** From now on everything is stale, until it is thawed. */
@@ -76,12 +86,18 @@ export class StatusBoard {
     this.#frozenAtMs = undefined;
   }
 
-  #observe(vmid: number): BroadcastRow | undefined {
+  #observe(vmid: number): Sight | undefined {
     const node = this.#cluster.nodeOfGuest(vmid);
     if (node === undefined) return undefined;
-    const config = this.#cluster.readGuest(node, vmid);
-    const machine = this.#cluster.machine(vmid);
-    return broadcastRow(vmid, config, machine?.startedMs);
+    const text = this.#cluster.guestText(node, vmid);
+    return { text, startedMs: this.#cluster.machine(vmid)?.startedMs };
+  }
+
+  /** The file as it was seen; mostly it is still the same, and has been read already. */
+  #configOf(vmid: number, { text }: Sight): GuestConfig {
+    const node = this.#cluster.nodeOfGuest(vmid);
+    const isSame = node !== undefined && this.#cluster.guestText(node, vmid) === text;
+    return isSame ? this.#cluster.readGuest(node, vmid) : parseConfig(text);
   }
 }
 

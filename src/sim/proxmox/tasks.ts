@@ -1,7 +1,7 @@
 import type { Cluster } from "./cluster.ts";
 import { PveError, taskTextOf } from "./errors.ts";
 import type { Outcome, Process } from "./process.ts";
-import type { TaskState } from "./state.ts";
+import type { NodeState, TaskState } from "./state.ts";
 
 /** A worker's own task: it writes its log. */
 export interface Task {
@@ -82,7 +82,7 @@ function endTask(cluster: Cluster, state: TaskState, outcome: Outcome<void>): vo
     const text = taskTextOf(outcome.error);
     finish(state, { endMs, status: text, line: `TASK ERROR: ${text}` });
   } else finish(state, { endMs, status: "unexpected status" });
-  rotate(cluster.node(state.node).tasks);
+  enter(cluster.node(state.node), state);
 }
 
 function finish(
@@ -101,20 +101,35 @@ export function abandonTasks(tasks: readonly TaskState[], nowMs: number): void {
   }
 }
 
-/** The index is rotated at this size, and one generation is kept. */
+/** The index is rotated at this size, and one older generation is kept. */
 const indexBytesMax = 50_000;
-/** So many fit into the index, however long their lines are in practice. */
-const tasksAlwaysKept = 300;
+const dayMs = 24 * 60 * 60 * 1000;
+/** Logs that no index names are deleted daily; a simulator does not keep more than these. */
+const unlistedMax = 1_000;
 
-/** Forgets the oldest finished tasks, as the rotation of the index does. */
-function rotate(tasks: TaskState[]): void {
-  if (tasks.length < tasksAlwaysKept) return;
-  const sizes = tasks.map(({ upid, exitStatus }) => upid.length + (exitStatus?.length ?? 0) + 11);
-  let total = sizes.reduce((sum, size) => sum + size, 0);
-  while (total > 2 * indexBytesMax && tasks[0]?.endMs !== undefined) {
-    tasks.shift();
-    total -= sizes.shift() ?? 0;
-  }
+/** Enters a finished task into the index; a full index pushes the one before it out. */
+function enter(node: NodeState, { upid, exitStatus, endMs = 0 }: TaskState): void {
+  node.indexBytes = (node.indexBytes ?? 0) + upid.length + (exitStatus?.length ?? 0) + 11;
+  if (node.indexBytes > indexBytesMax) rotate(node, endMs);
+  const day = Math.floor(endMs / dayMs);
+  node.cleanedDay ??= day;
+  if (day === node.cleanedDay) return;
+  node.cleanedDay = day;
+  node.tasks = node.tasks.filter((task) => isListed(node, task));
+}
+
+function rotate(node: NodeState, nowMs: number): void {
+  node.indexBytes = 0;
+  node.listedFromMs = node.indexFromMs ?? 0;
+  node.indexFromMs = nowMs;
+  // The oldest come first.
+  let surplus = node.tasks.filter((task) => !isListed(node, task)).length - unlistedMax;
+  node.tasks = node.tasks.filter((task) => isListed(node, task) || surplus-- <= 0);
+}
+
+/** Whether an index still names the task: what runs is in a list of its own. */
+export function isListed({ listedFromMs = 0 }: NodeState, { endMs }: TaskState): boolean {
+  return endMs === undefined || endMs >= listedFromMs;
 }
 
 export function findTask(cluster: Cluster, node: string, upid: string): TaskState | undefined {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
 import { VirtualClock } from "../../../kernel/testing/virtual-clock.ts";
 import { seededRandom } from "../../seeded-random.ts";
 import type { AclEntry } from "../state.ts";
@@ -63,4 +64,25 @@ test("root@pam may all, and a refusal names the path and the privileges", () => 
   assert.throws(() => rights.demand(user, "/vms/1", wanted), {
     message: "Permission check failed (/vms/1, VM.Clone|VM.Allocate)",
   });
+});
+
+test("asked for many guests at once, the answers are those to single questions", () => {
+  const anEntry = fc.record({
+    path: fc.constantFrom("/", "/vms", "/vms/100", "/vms/101", "/pool/p"),
+    type: fc.constantFrom("user" as const, "group" as const),
+    ugid: fc.constantFrom("u@pve", "g"),
+    roleid: fc.constantFrom("PVEVMAdmin", "PVEDatastoreUser", "NoAccess"),
+    propagate: fc.constantFrom(0, 1),
+  });
+  fc.assert(
+    fc.property(fc.array(anEntry, { maxLength: 5 }), (acl) => {
+      const rights = rightsWith(...acl);
+      const isSeen = rights.mayOnGuests(user, audit);
+      const ids = [100, 101, 102, 103];
+      assert.deepEqual(
+        ids.map((vmid) => isSeen(vmid)),
+        ids.map((vmid) => rights.may(user, `/vms/${vmid}`, audit)),
+      );
+    }),
+  );
 });

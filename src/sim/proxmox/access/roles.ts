@@ -21,7 +21,9 @@ function agentOf(release: Release): { all: string; audit: string } {
 }
 
 function newerOf(release: Release): { all: string; audit: string; user: string } {
-  if (release === "7.4") return { all: "SDN.Allocate SDN.Audit", audit: "SDN.Audit", user: "" };
+  if (release === "7.4") {
+    return { all: "SDN.Allocate SDN.Audit SDN.Use", audit: "SDN.Audit", user: "" };
+  }
   return {
     all: "SDN.Allocate SDN.Audit SDN.Use Mapping.Audit Mapping.Modify Mapping.Use Sys.AccessNetwork",
     audit: "SDN.Audit Mapping.Audit",

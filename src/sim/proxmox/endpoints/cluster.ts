@@ -2,8 +2,9 @@ import { type Call, type Endpoint, immediate } from "../endpoint.ts";
 import { parameterError, PveError } from "../errors.ts";
 import type { Cluster } from "../cluster.ts";
 import { isShared, spaceOf, isOnNode } from "../storage/storages.ts";
-import type { NodeState } from "../state.ts";
+import type { NodeState, StorageConfig } from "../state.ts";
 import type { BroadcastRow } from "../status-board.ts";
+import { haStateOf } from "../vm/ha.ts";
 import { taskRow } from "./task-rows.ts";
 
 function mayAudit({ cluster, caller }: Call, path: string, privileges: string[]): boolean {
@@ -21,54 +22,64 @@ function resources(call: Call): unknown {
 }
 
 function vmRows(call: Call): object[] {
-  const { cluster } = call;
-  return Object.keys(cluster.state.guests)
-    .map(Number)
-    .filter((vmid) => mayAudit(call, `/vms/${vmid}`, ["VM.Audit"]))
-    .map((vmid) => vmRow(cluster, vmid));
+  const { cluster, caller } = call;
+  const isSeen = cluster.rights.mayOnGuests(caller, { privileges: ["VM.Audit"] });
+  const pools = cluster.rights.poolsOfGuests();
+  const hasManaged = Object.keys(cluster.state.ha).length > 0;
+  const rows: object[] = [];
+  for (const id in cluster.state.guests) {
+    const vmid = Number(id);
+    if (!isSeen(vmid)) continue;
+    const hastate = hasManaged ? haStateOf(cluster, vmid) : undefined;
+    rows.push(vmRow(cluster, vmid, { pool: pools.get(vmid), hastate }));
+  }
+  return rows;
 }
 
 /** Existence, node, lock, tags and pool are live; all else is as old as the last broadcast. */
-function vmRow(cluster: Cluster, vmid: number): object {
+function vmRow(
+  cluster: Cluster,
+  vmid: number,
+  { pool, hastate }: { pool: string | undefined; hastate: string | undefined },
+): object {
+  const { main } = cluster.readGuest(cluster.nodeOfGuest(vmid) ?? "", vmid);
+  const row = guestStats(cluster, vmid);
+  const lock = main.get("lock");
+  const tags = main.get("tags");
+  if (lock !== undefined) row["lock"] = lock;
+  if (tags !== undefined) row["tags"] = tags;
+  if (pool !== undefined) row["pool"] = pool;
+  if (hastate !== undefined) row["hastate"] = hastate;
+  return row;
+}
+
+/** A guest as lists of the whole cluster show it: as its node told last, if it tells anything. */
+export function guestStats(cluster: Cluster, vmid: number): Record<string, unknown> {
   const node = cluster.nodeOfGuest(vmid) ?? "";
   const isUp = cluster.findNode(node)?.isOnline === true;
   const told = isUp ? cluster.board.rowOf(vmid) : undefined;
-  return { ...liveFields(cluster, node, vmid), ...broadcastFields(cluster, told) };
+  const row: Record<string, unknown> = { id: `qemu/${vmid}`, vmid, node, type: "qemu" };
+  if (told === undefined) row["status"] = "unknown";
+  else addBroadcast(cluster, row, told);
+  return row;
 }
 
-function liveFields(cluster: Cluster, node: string, vmid: number): object {
-  const { main } = cluster.readGuest(node, vmid);
-  const pool = cluster.state.pools.find(({ vms }) => vms.includes(vmid))?.poolid;
-  return {
-    id: `qemu/${vmid}`,
-    vmid,
-    node,
-    type: "qemu",
-    ...(main.has("lock") ? { lock: main.get("lock") } : {}),
-    ...(main.has("tags") ? { tags: main.get("tags") } : {}),
-    ...(pool === undefined ? {} : { pool }),
-    ...haState(cluster, vmid),
-  };
+function addBroadcast(cluster: Cluster, row: Record<string, unknown>, told: BroadcastRow): void {
+  const { startedMs } = told;
+  const uptimeMs = startedMs === undefined ? 0 : cluster.clock.nowMs() - startedMs;
+  // One by one, for there may be thousands of rows: copying objects takes several times as long.
+  row["name"] = told.name;
+  row["status"] = told.status;
+  row["maxcpu"] = told.maxcpu;
+  row["maxmem"] = told.maxmem;
+  row["maxdisk"] = told.maxdisk;
+  row["template"] = told.template;
+  for (const name of usage) row[name] = 0;
+  row["uptime"] = Math.floor(uptimeMs / 1000);
+  if (cluster.quirks.memhost && startedMs !== undefined) row["memhost"] = 0;
 }
 
-function broadcastFields(cluster: Cluster, told: BroadcastRow | undefined): object {
-  if (told === undefined) return { status: "unknown" };
-  const { startedMs, ...shown } = told;
-  const uptime = startedMs === undefined ? 0 : cluster.clock.nowMs() - startedMs;
-  const counters = { cpu: 0, disk: 0, diskread: 0, diskwrite: 0, mem: 0, netin: 0, netout: 0 };
-  const isMeasured = cluster.quirks.memhost && startedMs !== undefined;
-  return {
-    ...shown,
-    ...counters,
-    uptime: Math.floor(uptime / 1000),
-    ...(isMeasured ? { memhost: 0 } : {}),
-  };
-}
-
-function haState(cluster: Cluster, vmid: number): object {
-  const resource = cluster.state.ha[`vm:${vmid}`];
-  return resource === undefined ? {} : { hastate: resource.state };
-}
+const usage = ["cpu", "disk", "diskread", "diskwrite", "mem", "netin", "netout"];
 
 function nodeRows(call: Call): object[] {
   return call.cluster.state.nodes.map((node) => nodeRow(call, node, "uptime"));
@@ -106,22 +117,25 @@ function storageRows(call: Call): object[] {
       .filter(({ storage }) =>
         mayAudit(call, `/storage/${storage}`, ["Datastore.Audit", "Datastore.AllocateSpace"]),
       )
-      .map((storage) => {
-        const { usedBytes, totalBytes } = spaceOf(cluster, storage, node.name);
-        return {
-          id: `storage/${node.name}/${storage.storage}`,
-          node: node.name,
-          type: "storage",
-          storage: storage.storage,
-          plugintype: storage.type,
-          content: storage.content,
-          shared: isShared(storage) ? 1 : 0,
-          status: node.isOnline && storage.disable !== 1 ? "available" : "unknown",
-          disk: usedBytes,
-          maxdisk: totalBytes,
-        };
-      }),
+      .map((storage) => storageStats(cluster, storage, node)),
   );
+}
+
+/** A storage of a node as lists of the whole cluster show it. */
+export function storageStats(cluster: Cluster, storage: StorageConfig, node: NodeState): object {
+  const { usedBytes, totalBytes } = spaceOf(cluster, storage, node.name);
+  return {
+    id: `storage/${node.name}/${storage.storage}`,
+    node: node.name,
+    type: "storage",
+    storage: storage.storage,
+    plugintype: storage.type,
+    content: storage.content,
+    shared: isShared(storage) ? 1 : 0,
+    status: node.isOnline && storage.disable !== 1 ? "available" : "unknown",
+    disk: usedBytes,
+    maxdisk: totalBytes,
+  };
 }
 
 /** GET /cluster/status. A single node has no entry for a cluster. */
@@ -185,11 +199,6 @@ function clusterTasks(call: Call): unknown {
   });
 }
 
-/** "100" and "vm:100" are the same resource. */
-function haName(sid: string): string {
-  return sid.includes(":") ? sid : `vm:${sid}`;
-}
-
 export const clusterEndpoints: Readonly<Record<string, Endpoint>> = {
   "GET /version": immediate(({ cluster }) => {
     const { version, repoId } = cluster.quirks;
@@ -203,29 +212,4 @@ export const clusterEndpoints: Readonly<Record<string, Endpoint>> = {
   "GET /cluster/nextid": immediate(nextId),
   "GET /cluster/tasks": immediate(clusterTasks),
   "GET /cluster/options": immediate(() => ({ keyboard: "en-us" })),
-  "GET /cluster/ha/resources": immediate(({ cluster }) =>
-    Object.entries(cluster.state.ha).map(([sid, { state }]) => ({ sid, state, type: "vm" })),
-  ),
-  "POST /cluster/ha/resources": immediate(({ cluster, parameters }) => {
-    const sid = haName(parameters["sid"] ?? "");
-    if (cluster.state.ha[sid] !== undefined) {
-      throw new PveError(`create resource failed: resource ID '${sid}' already defined`);
-    }
-    cluster.state.ha[sid] = { state: parameters["state"] ?? "started" };
-    return null;
-  }),
-  "DELETE /cluster/ha/resources/{sid}": immediate(({ cluster, parameters }) => {
-    const sid = haName(parameters["sid"] ?? "");
-    if (cluster.state.ha[sid] === undefined) throw new PveError(`no such resource '${sid}'`);
-    Reflect.deleteProperty(cluster.state.ha, sid);
-    return null;
-  }),
-  "GET /cluster/ha/status/current": immediate(({ cluster }) =>
-    Object.entries(cluster.state.ha).map(([sid, { state }]) => ({
-      id: `service:${sid}`,
-      sid,
-      state,
-      type: "service",
-    })),
-  ),
 };

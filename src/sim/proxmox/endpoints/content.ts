@@ -10,6 +10,7 @@ import {
 } from "../storage/names.ts";
 import { allocate, free } from "../storage/operations.ts";
 import {
+  activate,
   demandVolumeAccess,
   findVolume,
   fullName,
@@ -26,7 +27,7 @@ import { parseSize } from "../vm/drive.ts";
 export function listContent(call: Call): unknown {
   const { cluster, node, parameters } = call;
   const { content, vmid } = parameters;
-  const storage = usableStorage(cluster, parameters["storage"] ?? "", node);
+  const storage = activate(cluster, parameters["storage"] ?? "", node);
   return volumesOf(cluster, storage, node)
     .filter((volume) => hasContent(storage, volume.content))
     .filter((volume) => content === undefined || splitList(content).includes(volume.content))

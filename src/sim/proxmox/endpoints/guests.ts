@@ -1,20 +1,21 @@
 import { type Endpoint, immediate } from "../endpoint.ts";
-import { agentInterfaces, agentPing } from "../vm/agent.ts";
+import {
+  agentCommand,
+  agentCommands,
+  agentExec,
+  agentExecStatus,
+  agentFileRead,
+  agentFileWrite,
+  agentPassword,
+} from "../vm/agent.ts";
 import { cloneVm } from "../vm/clone.ts";
 import { cloudinitDump, cloudinitPending, regenerateCloudinit } from "../vm/cloudinit.ts";
 import { createVm } from "../vm/create.ts";
 import { destroyVm } from "../vm/destroy.ts";
+import { readFeature } from "../vm/feature.ts";
 import { migrateVm, migrationState } from "../vm/migrate.ts";
 import { moveDisk } from "../vm/move.ts";
-import {
-  rebootVm,
-  resetVm,
-  resumeVm,
-  shutdownVm,
-  startVm,
-  stopVm,
-  suspendVm,
-} from "../vm/power.ts";
+import { rebootVm, resetVm, shutdownVm, startVm, stopVm } from "../vm/power.ts";
 import { listVms, readConfig, readPending, readStatus } from "../vm/read.ts";
 import { resizeDisk } from "../vm/resize.ts";
 import {
@@ -25,6 +26,7 @@ import {
   rollback,
   snapshotConfig,
 } from "../vm/snapshot.ts";
+import { resumeVm, suspendVm } from "../vm/suspend.ts";
 import { makeTemplate } from "../vm/template.ts";
 import { unlinkDisks, updateVm, updateVmLater } from "../vm/update.ts";
 import { guestIndex, powerIndex } from "./indexes.ts";
@@ -67,10 +69,27 @@ export const guestEndpoints: Readonly<Record<string, Endpoint>> = {
   [`GET ${guest}/cloudinit`]: immediate(cloudinitPending),
   [`PUT ${guest}/cloudinit`]: regenerateCloudinit,
   [`GET ${guest}/cloudinit/dump`]: immediate(cloudinitDump),
-  [`POST ${guest}/agent`]: agentPing,
-  [`POST ${guest}/agent/ping`]: agentPing,
-  [`POST ${guest}/agent/exec`]: agentPing,
-  [`GET ${guest}/agent/network-get-interfaces`]: agentInterfaces,
-  [`GET ${guest}/agent/get-osinfo`]: agentPing,
-  [`GET ${guest}/agent/info`]: agentPing,
+  [`GET ${guest}/feature`]: immediate(readFeature),
+  ...agentEndpoints(),
 };
+
+/** One endpoint for each command, by the verb that the schema has for it, and those with bodies. */
+function agentEndpoints(): Record<string, Endpoint> {
+  const agent = `${guest}/agent`;
+  const special = ["exec", "exec-status", "file-read", "file-write", "set-user-password"];
+  const all = [...agentCommands, ...special].sort();
+  const simple = agentCommands.flatMap((name): [string, Endpoint][] => [
+    [`GET ${agent}/${name}`, agentCommand(name)],
+    [`POST ${agent}/${name}`, agentCommand(name)],
+  ]);
+  return {
+    [`GET ${agent}`]: immediate(() => all.map((name) => ({ name }))),
+    [`POST ${agent}`]: agentCommand(),
+    ...Object.fromEntries(simple),
+    [`POST ${agent}/exec`]: agentExec,
+    [`GET ${agent}/exec-status`]: agentExecStatus,
+    [`GET ${agent}/file-read`]: agentFileRead,
+    [`POST ${agent}/file-write`]: agentFileWrite,
+    [`POST ${agent}/set-user-password`]: agentPassword,
+  };
+}

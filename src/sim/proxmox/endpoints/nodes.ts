@@ -1,6 +1,7 @@
 import { type Call, type Endpoint, immediate } from "../endpoint.ts";
 import { nodeRow } from "./cluster.ts";
 import { nodeIndex } from "./indexes.ts";
+import { nodeFileEndpoints } from "./node-files.ts";
 
 function status({ cluster, node }: Call): unknown {
   const found = cluster.node(node);
@@ -84,6 +85,7 @@ function certificates({ cluster, node }: Call): unknown {
 }
 
 export const nodeEndpoints: Readonly<Record<string, Endpoint>> = {
+  ...nodeFileEndpoints,
   "GET /nodes": immediate((call) =>
     call.cluster.state.nodes.map((node) => nodeRow(call, node, "fingerprint")),
   ),

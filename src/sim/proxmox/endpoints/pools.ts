@@ -2,6 +2,8 @@ import { type Call, type Endpoint, immediate, isSet } from "../endpoint.ts";
 import { PveError } from "../errors.ts";
 import { splitList } from "../schema/formats.ts";
 import type { PoolState } from "../state.ts";
+import { isOnNode } from "../storage/storages.ts";
+import { guestStats, storageStats } from "./cluster.ts";
 
 function poolOf({ cluster, parameters }: Call, prefix = ""): PoolState {
   const { poolid = "" } = parameters;
@@ -69,27 +71,38 @@ function changeMember(
 }
 
 function readPool(call: Call): unknown {
-  const { cluster } = call;
+  const { cluster, parameters } = call;
   const pool = poolOf(call);
-  const guests = pool.vms.flatMap((vmid) => {
-    const node = cluster.nodeOfGuest(vmid);
-    return node === undefined ? [] : [{ id: `qemu/${vmid}`, type: "qemu", vmid, node }];
-  });
-  const storages = pool.storages.map((storage) => ({
-    id: `storage/${storage}`,
-    type: "storage",
-    storage,
-  }));
+  const guests = pool.vms
+    .filter((vmid) => cluster.nodeOfGuest(vmid) !== undefined)
+    .map((vmid) => guestStats(cluster, vmid));
+  const storages = pool.storages.flatMap((id) => storageMember(call, id));
+  const { type } = parameters;
   return {
-    members: [...guests, ...storages],
+    members: [
+      ...(type === undefined || type === "qemu" ? guests : []),
+      ...(type === undefined || type === "storage" ? storages : []),
+    ],
     ...(cluster.quirks.poolIdInPool ? { poolid: pool.poolid } : {}),
     ...(pool.comment === undefined ? {} : { comment: pool.comment }),
   };
 }
 
-function listPools({ cluster, caller, parameters }: Call): unknown {
+/** A storage is shown as it is on the node that was asked, or else on the first that has it. */
+function storageMember({ cluster, node: asked }: Call, id: string): object[] {
+  const storage = cluster.state.storages.find((each) => each.storage === id);
+  if (storage === undefined) return [];
+  const nodes = cluster.state.nodes.filter(({ name }) => isOnNode(storage, name));
+  const shown = nodes.find(({ name }) => name === asked) ?? nodes[0];
+  return shown === undefined ? [] : [storageStats(cluster, storage, shown)];
+}
+
+/** GET /pools: the pools that the caller may see; one that is named, with its members. */
+function listPools(call: Call): unknown {
+  const { cluster, caller, parameters } = call;
+  // The real one looks whether the caller may see a named pool, and then does not mind the answer.
+  if (parameters["poolid"] !== undefined) return [readPool(call)];
   return cluster.state.pools
-    .filter(({ poolid }) => parameters["poolid"] === undefined || poolid === parameters["poolid"])
     .filter(({ poolid }) =>
       cluster.rights.may(caller, `/pool/${poolid}`, { privileges: ["Pool.Audit"] }),
     )

@@ -1,7 +1,14 @@
 import { createHash } from "node:crypto";
 import { type Call, type Endpoint, immediate, isSet } from "../endpoint.ts";
 import { parameterError, PveError } from "../errors.ts";
-import { hasContent, isOnNode, isShared, spaceOf, storageConfig } from "../storage/storages.ts";
+import {
+  hasContent,
+  isOnNode,
+  isReachable,
+  isShared,
+  spaceOf,
+  storageConfig,
+} from "../storage/storages.ts";
 import { splitList } from "../schema/formats.ts";
 import type { StorageConfig } from "../state.ts";
 import { allocateVolume, deleteVolume, listContent, readVolume } from "./content.ts";
@@ -38,15 +45,19 @@ function fraction({ cluster, node }: Call, storage: StorageConfig): number {
   return usedBytes / totalBytes;
 }
 
+/** One that cannot be reached has no size either. */
 function statusOf({ cluster, node }: Call, storage: StorageConfig): object {
-  const { usedBytes, totalBytes } = spaceOf(cluster, storage, node);
   const isEnabled = storage.disable !== 1;
+  const isActive = isEnabled && isReachable(cluster, storage, node);
+  const { usedBytes, totalBytes } = isActive
+    ? spaceOf(cluster, storage, node)
+    : { usedBytes: 0, totalBytes: 0 };
   return {
     type: storage.type,
     content: storage.content,
     shared: isShared(storage) ? 1 : 0,
     enabled: isEnabled ? 1 : 0,
-    active: isEnabled ? 1 : 0,
+    active: isActive ? 1 : 0,
     total: totalBytes,
     used: usedBytes,
     avail: Math.max(0, totalBytes - usedBytes),

@@ -3,16 +3,17 @@ import { forbidden, parameterError } from "../errors.ts";
 import type { Process } from "../process.ts";
 import { splitList } from "../schema/formats.ts";
 import type { TaskState } from "../state.ts";
-import { findTask } from "../tasks.ts";
+import { findTask, isListed } from "../tasks.ts";
 import { identity, taskRow } from "./task-rows.ts";
 
 /** GET /nodes/{node}/tasks: finished ones unless the source says otherwise, newest first. */
 function listTasks(call: Call): unknown {
   const { cluster, caller, node, parameters } = call;
   const isAuditor = cluster.rights.may(caller, `/nodes/${node}`, { privileges: ["Sys.Audit"] });
-  const found = cluster
-    .node(node)
-    .tasks.filter((task) => isAuditor || task.user === caller.id)
+  const home = cluster.node(node);
+  const found = home.tasks
+    .filter((task) => isAuditor || task.user === caller.id)
+    .filter((task) => isListed(home, task))
     .filter((task) => isOfSource(task, parameters["source"] ?? "archive"))
     .filter((task) => matches(task, parameters))
     .reverse();

@@ -7,7 +7,7 @@ import type { Call } from "../endpoint.ts";
 import { forbidden, PveError } from "../errors.ts";
 import type { RequestFault } from "../faults.ts";
 import type { Outcome, Process } from "../process.ts";
-import { checkParameters, type RawParameters } from "../schema/check.ts";
+import { checkParameters, type Parameters, type RawParameters } from "../schema/check.ts";
 import { decodeRequest, type Upload } from "./body.ts";
 import { dataResponse, errorResponse, type Format } from "./format.ts";
 import {
@@ -20,6 +20,7 @@ import {
 import { findRoute, type Route } from "./routes.ts";
 import { Workers } from "./workers.ts";
 
+const verbs: ReadonlySet<string> = new Set(["GET", "POST", "PUT", "DELETE"]);
 const workersPerNode = 3;
 /** Numbers of request processes: far above those of tasks, and not kept anywhere. */
 const firstRequestPid = 2 ** 40;
@@ -66,7 +67,7 @@ export class Api {
     fault: RequestFault | undefined,
   ): Promise<ApiResponse> {
     const { quirks } = this.#cluster;
-    if (!["GET", "POST", "PUT", "DELETE"].includes(request.method)) {
+    if (!verbs.has(request.method)) {
       return plainResponse(501, `method '${request.method}' not available`);
     }
     const where = placeOf(request.path);
@@ -126,10 +127,7 @@ export class Api {
     if (method.T === 1 && caller.token !== undefined) {
       throw forbidden("not available with API token, need proper ticket.");
     }
-    const texts = Object.fromEntries(
-      Object.entries(raw).map(([name, value]) => [name, String(value)]),
-    );
-    checkPermission({ rights: cluster.rights, caller, parameters: texts }, method);
+    checkPermission({ rights: cluster.rights, caller, parameters: textsOf(raw) }, method);
     const parameters = checkParameters(cluster.state.release, method, raw);
     return {
       cluster,
@@ -189,15 +187,33 @@ function notImplemented(method: string, path: string): PveError {
   return new PveError(`Method '${method} ${path}' not implemented`, 501);
 }
 
+/** Parameters as the permission checks read them. Most are text already. */
+function textsOf(raw: RawParameters): Parameters {
+  if (areTexts(raw)) return raw;
+  return Object.fromEntries(Object.entries(raw).map(([name, value]) => [name, String(value)]));
+}
+
+function areTexts(raw: RawParameters): raw is Parameters {
+  for (const name in raw) if (typeof raw[name] !== "string") return false;
+  return true;
+}
+
 /** The format and the path of a URL, or why there is none. */
 function placeOf(url: string): { format: Format; path: string } | string {
-  const [plain = ""] = url.split("?");
+  const query = url.indexOf("?");
+  const plain = query < 0 ? url : url.slice(0, query);
   const found = /^\/+api2\/+([^/]+)(\/.*)?$/.exec(plain);
-  const rest = (found?.[2] ?? "/").split("/").filter((part) => part !== "");
-  const path = `/${rest.map(decodePart).join("/")}`;
+  const path = cleanPath(found?.[2] ?? "/");
   const format = found?.[1];
   if (format === "json" || format === "extjs") return { format, path };
   return found === null ? `no such file '${plain}'` : `no formatter for uri ${path}, ${format}`;
+}
+
+/** Without empty parts, and with each part decoded. */
+function cleanPath(path: string): string {
+  if (!/%|\/\/|\/$/.test(path)) return path;
+  const parts = path.split("/").filter((part) => part !== "");
+  return `/${parts.map(decodePart).join("/")}`;
 }
 
 function decodePart(part: string): string {

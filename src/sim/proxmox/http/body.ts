@@ -17,8 +17,7 @@ const bodyBytesMax = { old: 64 * 1024, now: 512 * 1024 };
 
 /** The parameters of a request, from its query and its body. */
 export function decodeRequest(request: ApiRequest, quirks: Quirks): Decoded {
-  const query = request.path.split("?").slice(1).join("?");
-  const parameters = { ...decodeForm(query) };
+  const parameters = decodeForm(queryOf(request.path));
   const body = bytesOf(request.body);
   if (body.length === 0) return { kind: "parameters", parameters };
   if (request.method !== "POST" && request.method !== "PUT") {
@@ -27,6 +26,11 @@ export function decodeRequest(request: ApiRequest, quirks: Quirks): Decoded {
   const decoded = decodeBody(request, body, quirks);
   if (decoded.kind === "refused") return decoded;
   return { ...decoded, parameters: { ...parameters, ...decoded.parameters } };
+}
+
+function queryOf(path: string): string {
+  const at = path.indexOf("?");
+  return at < 0 ? "" : path.slice(at + 1);
 }
 
 function decodeBody(request: ApiRequest, body: Buffer, quirks: Quirks): Decoded {
@@ -65,8 +69,10 @@ function refused(quirks: Quirks, status: number, reason: string): Decoded {
  */
 function decodeForm(text: string): RawParameters {
   const parameters: Record<string, RawValue> = {};
-  for (const pair of text.split(/[&;]/).filter((each) => each !== "")) {
-    const [name = "", value = ""] = pair.split("=");
+  if (text === "") return parameters;
+  for (const pair of text.split(/[&;]/)) {
+    if (pair === "") continue;
+    const [name = "", value = ""] = pair.split("=", 2);
     const key = decodeText(name);
     const old = parameters[key];
     const read = decodeText(value);
@@ -81,6 +87,7 @@ function isList(value: RawValue): value is readonly RawValue[] {
 }
 
 function decodeText(text: string): string {
+  if (!/[+%]/.test(text)) return text;
   const spaced = text.replaceAll("+", " ");
   try {
     return decodeURIComponent(spaced);
@@ -119,7 +126,10 @@ function partsOf(body: Buffer, boundary: string): Buffer[] {
   return parts;
 }
 
+const noBytes = Buffer.alloc(0);
+
 function bytesOf(body: Uint8Array | string | undefined): Buffer {
-  if (body === undefined) return Buffer.alloc(0);
-  return typeof body === "string" ? Buffer.from(body) : Buffer.from(body);
+  if (body === undefined) return noBytes;
+  if (typeof body === "string") return Buffer.from(body);
+  return Buffer.from(body.buffer, body.byteOffset, body.byteLength);
 }

@@ -34,12 +34,16 @@ const baseHeaders: Readonly<Record<string, string>> = {
   server: "pve-api-daemon/3.0",
 };
 
+const jsonHeaders: Readonly<Record<string, string>> = {
+  ...baseHeaders,
+  "content-type": "application/json;charset=UTF-8",
+};
+
 /** A reply of the HTTP server itself, without the API's envelope. */
 export function plainResponse(status: number, reason: string, body = ""): ApiResponse {
   return { status, reason, headers: baseHeaders, body };
 }
 
 export function jsonResponse(status: number, reason: string, value: unknown): ApiResponse {
-  const headers = { ...baseHeaders, "content-type": "application/json;charset=UTF-8" };
-  return { status, reason, headers, body: JSON.stringify(value) };
+  return { status, reason, headers: jsonHeaders, body: JSON.stringify(value) };
 }

@@ -2,6 +2,9 @@ import type { Endpoint } from "../endpoint.ts";
 import { immediate } from "../endpoint.ts";
 import { accessEndpoints } from "../endpoints/access.ts";
 import { clusterEndpoints } from "../endpoints/cluster.ts";
+import { capabilityEndpoints } from "../endpoints/capabilities.ts";
+import { haEndpoints } from "../endpoints/ha.ts";
+import { mappingEndpoints } from "../endpoints/mappings.ts";
 import { guestEndpoints } from "../endpoints/guests.ts";
 import { nodeEndpoints } from "../endpoints/nodes.ts";
 import { poolEndpoints } from "../endpoints/pools.ts";
@@ -16,7 +19,10 @@ const endpoints: Readonly<Record<string, Endpoint>> = {
   "GET /": immediate(() => roots.map((subdir) => ({ subdir }))),
   ...accessEndpoints,
   ...clusterEndpoints,
+  ...capabilityEndpoints,
   ...guestEndpoints,
+  ...haEndpoints,
+  ...mappingEndpoints,
   ...nodeEndpoints,
   ...poolEndpoints,
   ...storageEndpoints,
@@ -33,18 +39,48 @@ export interface Route {
 
 interface Template {
   readonly name: string;
-  readonly parts: readonly string[];
+  readonly parts: readonly Part[];
+  readonly parameters: number;
+  /** Its last part is a volume's name, which has slashes of its own. */
+  readonly isVolume: boolean;
   readonly endpoint: Endpoint;
 }
 
-/** Templates by verb and number of parts: most requests fit only a few. */
+/** A part of a path: a word, or a parameter by its name. */
+interface Part {
+  readonly text: string;
+  readonly isParameter: boolean;
+}
+
+/**
+ * Templates by verb and number of parts: most requests fit only a few. A literal part wins over a
+ * parameter, /tasks over /{vmid}: those with the fewest parameters come first.
+ */
 const templates = new Map<string, Template[]>();
 for (const [name, endpoint] of Object.entries(endpoints)) {
   const [verb = "", path = ""] = name.split(" ");
-  const parts = partsOf(path);
-  const key = `${verb} ${parts.length}`;
-  templates.set(key, [...(templates.get(key) ?? []), { name, parts, endpoint }]);
+  const template = templateOf(name, partsOf(path), endpoint);
+  const key = keyOf(verb, template.parts.length);
+  const known = templates.get(key) ?? [];
+  templates.set(
+    key,
+    [...known, template].toSorted((left, right) => left.parameters - right.parameters),
+  );
 }
+
+function templateOf(name: string, words: readonly string[], endpoint: Endpoint): Template {
+  const parts = words.map((word) => {
+    const parameter = /^\{(\w+)\}$/.exec(word)?.[1];
+    return { text: parameter ?? word, isParameter: parameter !== undefined };
+  });
+  const parameters = parts.filter(({ isParameter }) => isParameter).length;
+  return { name, parts, parameters, endpoint, isVolume: words.at(-1) === "{volume}" };
+}
+
+function keyOf(verb: string, parts: number): string {
+  return `${verb} ${parts}`;
+}
+
 /** "/nodes/{node}/storage/{storage}/content/{volume}": its last part may have slashes. */
 const volumeParts = 6;
 
@@ -53,46 +89,36 @@ const open: Method = { p: {}, u: "all" };
 /** The endpoint of a path in a release; undefined where that release has none. */
 export function findRoute(release: Release, verb: string, path: string): Route | undefined {
   const parts = partsOf(path);
-  const matches = candidates(verb, parts).flatMap((template) => {
-    const parameters = matchParts(template.parts, parts);
-    return parameters === undefined ? [] : [{ template, parameters }];
-  });
-  // A literal part wins over a parameter: /tasks over /{vmid}.
-  const rank = (match: { parameters: object }): number => Object.keys(match.parameters).length;
-  const best = matches.sort((left, right) => rank(left) - rank(right))[0];
-  if (best === undefined) return undefined;
-  const { name, endpoint } = best.template;
+  const template = findTemplate(verb, parts);
+  if (template === undefined) return undefined;
+  const { name, endpoint } = template;
   const method = name === "GET /" ? open : schemaOf(release).methods[name];
-  return method && { name, endpoint, method, parameters: best.parameters };
+  return method && { name, endpoint, method, parameters: parametersOf(template, parts) };
 }
 
-function candidates(verb: string, parts: readonly string[]): Template[] {
-  const exact = templates.get(`${verb} ${parts.length}`) ?? [];
-  if (parts.length <= volumeParts) return exact;
-  return [...exact, ...(templates.get(`${verb} ${volumeParts}`) ?? [])];
+function findTemplate(verb: string, parts: readonly string[]): Template | undefined {
+  const exact = templates.get(keyOf(verb, parts.length));
+  const found = exact?.find((template) => fits(template, parts));
+  if (found !== undefined || parts.length <= volumeParts) return found;
+  const volumes = templates.get(keyOf(verb, volumeParts));
+  return volumes?.find((template) => template.isVolume && fits(template, parts));
 }
 
-function matchParts(
-  template: readonly string[],
-  parts: readonly string[],
-): Record<string, string> | undefined {
-  const isVolume = template.at(-1) === "{volume}" && parts.length > template.length;
-  const given = isVolume ? withVolume(template, parts) : parts;
-  if (template.length !== given.length) return undefined;
+function fits(template: Template, parts: readonly string[]): boolean {
+  return template.parts.every(({ text, isParameter }, index) => {
+    return isParameter || text === parts[index];
+  });
+}
+
+function parametersOf(template: Template, parts: readonly string[]): Record<string, string> {
   const parameters: Record<string, string> = {};
-  for (const [index, part] of template.entries()) {
-    const value = given[index] ?? "";
-    const name = /^\{(\w+)\}$/.exec(part)?.[1];
-    if (name !== undefined) parameters[name] = value;
-    else if (part !== value) return undefined;
+  const last = template.parts.length - 1;
+  for (const [index, { text, isParameter }] of template.parts.entries()) {
+    if (!isParameter) continue;
+    const isRest = index === last && template.isVolume;
+    parameters[text] = isRest ? parts.slice(index).join("/") : (parts[index] ?? "");
   }
   return parameters;
-}
-
-/** The name of a volume has slashes of its own. */
-function withVolume(template: readonly string[], parts: readonly string[]): string[] {
-  const at = template.length - 1;
-  return [...parts.slice(0, at), parts.slice(at).join("/")];
 }
 
 function partsOf(path: string): string[] {

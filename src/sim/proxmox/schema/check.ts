@@ -20,23 +20,41 @@ export function checkParameters(
   const errors: Record<string, string> = {};
   const checked: Record<string, string> = {};
   for (const [name, raw] of Object.entries(given)) {
-    const property = propertyOf(schema, method, name) ?? (method.x === 1 ? {} : undefined);
-    const context = { release, schema, path: name };
-    const fault = property === undefined ? unknownText : rawFault(context, property, raw);
+    const property = propertyOf(schema, method, name) ?? (method.x === 1 ? anything : undefined);
+    const fault =
+      property === undefined
+        ? unknownText
+        : faultOf({ release, schema, path: name }, property, raw);
     if (fault !== undefined) errors[name] = fault;
     else checked[name] = normalised(property, textOf(raw));
-    Object.assign(errors, neededBy(property, { name, given, release }));
+    const needed = neededBy(property, given);
+    if (needed !== undefined) errors[needed] = quirksOf(release).requires(name);
   }
-  const all = { ...missing(schema, method, given), ...errors };
-  if (Object.keys(all).length > 0) throw parameterError(all);
-  return checked;
+  const absent = requiredNames(schema, method).filter((name) => !(name in given));
+  if (absent.length === 0 && Object.keys(errors).length === 0) return checked;
+  const missing = Object.fromEntries(absent.map((name) => [name, missingText]));
+  throw parameterError({ ...missing, ...errors });
 }
 
-function missing(schema: Schema, method: Method, given: RawParameters): Record<string, string> {
+const anything: Property = {};
+
+/** What a parameter needs beside it and has not got. */
+function neededBy(property: Property | undefined, given: RawParameters): string | undefined {
+  const needed = property?.r;
+  return needed === undefined || needed in given ? undefined : needed;
+}
+
+const required = new WeakMap<Method, readonly string[]>();
+
+/** The parameters that a method always needs; found once for each. */
+function requiredNames(schema: Schema, method: Method): readonly string[] {
+  const known = required.get(method);
+  if (known !== undefined) return known;
   const names = Object.entries(method.p)
     .filter(([name, place]) => !name.endsWith("[n]") && propertyAt(schema, place).o !== 1)
-    .filter(([name]) => !(name in given));
-  return Object.fromEntries(names.map(([name]) => [name, missingText]));
+    .map(([name]) => name);
+  required.set(method, names);
+  return names;
 }
 
 /** The property of a name, members of numbered families included. */
@@ -50,6 +68,28 @@ export function propertyOf(schema: Schema, method: Method, name: string): Proper
     : undefined;
 }
 
+/** Values that were found to be right lately: the same ones come again and again. */
+const rightValues = new WeakMap<Property, Set<string>>();
+const rightValuesMax = { count: 64, length: 256 };
+
+function faultOf(context: CheckContext, property: Property, raw: RawValue): string | undefined {
+  if (typeof raw !== "string") return rawFault(context, property, raw);
+  const known = rightValues.get(property);
+  if (known?.has(raw) === true) return undefined;
+  const fault = rawFault(context, property, raw);
+  const isShort = raw.length <= rightValuesMax.length;
+  if (fault === undefined && isShort) remember(property, known, raw);
+  return fault;
+}
+
+function remember(property: Property, known: Set<string> | undefined, value: string): void {
+  if (known === undefined) rightValues.set(property, new Set([value]));
+  else {
+    if (known.size >= rightValuesMax.count) known.clear();
+    known.add(value);
+  }
+}
+
 function rawFault(context: CheckContext, property: Property, raw: RawValue): string | undefined {
   if (Array.isArray(raw)) {
     if (property.t === "array") return undefined;
@@ -61,15 +101,6 @@ function rawFault(context: CheckContext, property: Property, raw: RawValue): str
   return valueFault(context, property, textOf(raw));
 }
 
-function neededBy(
-  property: Property | undefined,
-  { name, given, release }: { name: string; given: RawParameters; release: Release },
-): Record<string, string> {
-  const needed = property?.r;
-  if (needed === undefined || needed in given) return {};
-  return { [needed]: quirksOf(release).requires(name) };
-}
-
 function textOf(raw: RawValue): string {
   if (raw === null) return "";
   if (typeof raw === "boolean") return raw ? "1" : "0";
@@ -77,5 +108,6 @@ function textOf(raw: RawValue): string {
 }
 
 function normalised(property: Property | undefined, text: string): string {
-  return property?.t === "integer" ? String(BigInt(text.replace(/^\+/, ""))) : text;
+  if (property?.t !== "integer" || /^(0|[1-9]\d*)$/.test(text)) return text;
+  return String(BigInt(text.replace(/^\+/, "")));
 }

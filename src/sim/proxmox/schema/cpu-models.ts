@@ -24,3 +24,8 @@ const models: Readonly<Record<Release, ReadonlySet<string>>> = {
 export function isCpuModel(name: string, release: Release): boolean {
   return models[release].has(name);
 }
+
+/** The models that this release knows by itself. */
+export function cpuModels(release: Release): string[] {
+  return [...models[release]];
+}

@@ -91,11 +91,11 @@ function base(name: string): string {
   return name.replace(/-(list|opt)$/, "");
 }
 
+const dnsLabel = "([a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?)";
+const dnsName = new RegExp(`^(${dnsLabel}\\.)*${dnsLabel}$`);
+
 function dnsNameFault(value: string): string | undefined {
-  const label = "([a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?)";
-  return new RegExp(`^(${label}\\.)*${label}$`).test(value)
-    ? undefined
-    : "value does not look like a valid DNS name\n";
+  return dnsName.test(value) ? undefined : "value does not look like a valid DNS name\n";
 }
 
 function volumeIdFault(value: string): string | undefined {

@@ -54,13 +54,17 @@ function propertyFormatFault(
   return fault === undefined ? undefined : `invalid format - ${fault}`;
 }
 
-function partsIn(
-  schema: Schema,
-  places: Readonly<Record<string, number>>,
-): Readonly<Record<string, Property>> {
-  return Object.fromEntries(
+/** Made once for each property string of a schema. */
+const partsByPlaces = new WeakMap<Readonly<Record<string, number>>, Parts>();
+
+function partsIn(schema: Schema, places: Readonly<Record<string, number>>): Parts {
+  const known = partsByPlaces.get(places);
+  if (known !== undefined) return known;
+  const parts = Object.fromEntries(
     Object.entries(places).map(([name, place]) => [name, propertyAt(schema, place)]),
   );
+  partsByPlaces.set(places, parts);
+  return parts;
 }
 
 function shapeFault(property: Property, value: string): string | undefined {

@@ -3,15 +3,18 @@ import { PveError } from "../errors.ts";
 import { child, locked, type Process, work } from "../process.ts";
 import type { Format, StorageConfig, Volume } from "../state.ts";
 import { varied } from "../timing.ts";
-import { isFileBased, parseVolumeName, pathOfVolume } from "./names.ts";
+import { isFileBased, parseVolumeName } from "./names.ts";
 import {
+  activate,
   findVolume,
   fullName,
+  isShared,
   spaceOf,
   storageLock,
-  usableStorage,
   volumesOf,
 } from "./storages.ts";
+import { busyError, creationLine, existsError, fullError, missingLine } from "./texts.ts";
+import { isWritten, write } from "./writers.ts";
 
 /** Who works on volumes: on which node, and where it says so. */
 export interface Worker {
@@ -32,21 +35,24 @@ export interface NewVolume {
 
 /** Makes an empty volume and returns its id. A kill may leave it behind. */
 export function* allocate(cluster: Cluster, worker: Worker, wanted: NewVolume): Process<string> {
-  const storage = usableStorage(cluster, wanted.storage, worker.node);
+  const storage = activate(cluster, wanted.storage, worker.node);
   return yield* locked(storageLock(storage, worker.node), function* () {
+    demandReplies(cluster, storage);
     const volumes = volumesOf(cluster, storage, worker.node);
     const file = wanted.file ?? nextName(volumes, storage, wanted);
     const name = isFileBased(storage) ? `${wanted.vmid}/${file}` : file;
     demandFree({ cluster, storage, worker }, volumes, { ...wanted, name });
-    worker.log(formattingLine(storage, name, wanted));
+    const line = creationLine(storage, { ...wanted, name });
+    if (line !== undefined) worker.log(line);
     const durationMs = varied(cluster.random, cluster.timing.allocateMs) + cluster.slowStorageMs;
-    yield* createImage(durationMs, () => {
+    const create = isFileBased(storage) ? createImage : createDevice;
+    yield* create(durationMs, () => {
       volumes.push({
         name,
         content: "images",
         format: wanted.format,
         sizeBytes: wanted.sizeBytes,
-        usedBytes: 0,
+        usedBytes: isReserved(storage) ? wanted.sizeBytes : 0,
         createdMs: cluster.clock.nowMs(),
         vmid: wanted.vmid,
         ...(wanted.data === undefined ? {} : { data: wanted.data }),
@@ -55,6 +61,17 @@ export function* allocate(cluster: Cluster, worker: Worker, wanted: NewVolume): 
     yield* cluster.step("allocated");
     return `${wanted.storage}:${name}`;
   });
+}
+
+/** Space is set aside for the whole volume when it is made. */
+export function isReserved({ type }: StorageConfig): boolean {
+  return type === "zfspool" || type === "lvm";
+}
+
+/** A lock of the whole cluster needs the cluster. */
+function demandReplies(cluster: Cluster, storage: StorageConfig): void {
+  if (!isShared(storage) || cluster.isQuorate()) return;
+  throw new PveError(`cfs-lock 'storage-${storage.storage}' error: no quorum!`);
 }
 
 /**
@@ -73,8 +90,17 @@ function* createImage(durationMs: number, effect: () => void): Process<void> {
   }
 }
 
+/** `zfs create`, `lvcreate` and `rbd create` are silent: they end what they began. */
+function createDevice(durationMs: number, effect: () => void): Process<void> {
+  return child("create device", durationMs, effect);
+}
+
 /** The lowest free number, whoever made the others: leftovers count. */
-function nextName(volumes: readonly Volume[], storage: StorageConfig, wanted: NewVolume): string {
+export function nextName(
+  volumes: readonly Volume[],
+  storage: StorageConfig,
+  wanted: NewVolume,
+): string {
   const { vmid, format } = wanted;
   const own = new RegExp(`(?:^|/)(?:vm|base)-${vmid}-disk-(\\d+)`);
   const taken = new Set(
@@ -94,46 +120,11 @@ function demandFree(
   volumes: readonly Volume[],
   wanted: { readonly name: string; readonly sizeBytes: number },
 ): void {
-  const { name } = wanted;
+  const { name, sizeBytes } = wanted;
   if (volumes.some((volume) => volume.name === name)) throw existsError(storage, name);
   const { usedBytes, totalBytes } = spaceOf(cluster, storage, worker.node);
-  // Files, thin pools and RBD are sparse and promise more than they have; a zvol is reserved.
-  const taken = storage.type === "zfspool" ? usedBytes + wanted.sizeBytes : usedBytes;
-  if (taken <= totalBytes) return;
-  if (storage.type !== "zfspool")
-    throw new PveError("unable to create image: No space left on device");
-  throw new PveError(`zfs error: cannot create '${storage.pool}/${name}': out of space`);
-}
-
-function existsError(storage: StorageConfig, name: string): PveError {
-  switch (storage.type) {
-    case "zfspool": {
-      const volume = `${storage.pool ?? ""}/${name}`;
-      return new PveError(`zfs error: cannot create '${volume}': dataset already exists`);
-    }
-    case "lvmthin": {
-      const what = `Logical Volume "${name}" already exists in volume group "${storage.vgname}"`;
-      return new PveError(`lvcreate '${storage.vgname}/${name}' error:   ${what}`);
-    }
-    case "rbd":
-      return new PveError(`rbd create '${name}' error: rbd: create error: (17) File exists`);
-    default:
-      return new PveError(`disk image '${pathOfVolume(storage, name)}' already exists`);
-  }
-}
-
-function formattingLine(
-  storage: StorageConfig,
-  name: string,
-  { format, sizeBytes }: NewVolume,
-): string {
-  const path = pathOfVolume(storage, name);
-  if (format === "qcow2") {
-    const first = "cluster_size=65536 extended_l2=off preallocation=metadata compression_type=zlib";
-    const last = "lazy_refcounts=off refcount_bits=16";
-    return `Formatting '${path}', fmt=qcow2 ${first} size=${sizeBytes} ${last}`;
-  }
-  return `Formatting '${path}', fmt=${format} size=${sizeBytes} preallocation=off`;
+  const error = fullError(storage, { name, sizeBytes, freeBytes: totalBytes - usedBytes });
+  if (error !== undefined) throw error;
 }
 
 /** Copies data into a volume that is there. It takes its time, and can fill the storage. */
@@ -147,16 +138,27 @@ export function* copyInto(
   yield* cluster.step("copy begins");
   const gib = copy.sizeBytes / 1024 ** 3;
   const durationMs = varied(cluster.random, gib * cluster.timing.copyPerGibMs);
-  yield* child("qemu-img convert", durationMs + cluster.slowStorageMs, () => {
-    const { usedBytes, totalBytes } = spaceOf(cluster, storage, worker.node);
-    if (usedBytes + copy.sizeBytes > totalBytes) {
-      throw new PveError("copy failed: qemu-img: error while writing: No space left on device");
-    }
-    if (volume === undefined) return;
-    volume.usedBytes = copy.sizeBytes;
-    if (copy.data !== undefined) volume.data = copy.data;
-    delete volume.isPartial;
+  const wholeMs = durationMs + cluster.slowStorageMs;
+  yield* write(cluster, { node: worker.node, volume, durationMs: wholeMs }, () => {
+    fill(cluster, { storage, node: worker.node }, { volume, ...copy });
   });
+}
+
+function fill(
+  cluster: Cluster,
+  { storage, node }: { storage: StorageConfig; node: string },
+  copy: { volume: Volume | undefined; sizeBytes: number; data?: string },
+): void {
+  const { volume, sizeBytes, data } = copy;
+  const { usedBytes, totalBytes } = spaceOf(cluster, storage, node);
+  const moreBytes = Math.max(0, sizeBytes - (volume?.usedBytes ?? 0));
+  if (usedBytes + moreBytes > totalBytes) {
+    throw new PveError("copy failed: qemu-img: error while writing: No space left on device");
+  }
+  if (volume === undefined) return;
+  volume.usedBytes = Math.max(volume.usedBytes, sizeBytes);
+  if (data !== undefined) volume.data = data;
+  delete volume.isPartial;
 }
 
 /** A copy-on-write child of a base volume; returns its id. */
@@ -167,14 +169,12 @@ export function* linkClone(
 ): Process<string> {
   const { storage, volume: base } = findVolume(cluster, worker.node, baseId);
   if (base === undefined) throw new PveError(`volume '${baseId}' does not exist`);
+  activate(cluster, storage.storage, worker.node);
   return yield* locked(storageLock(storage, worker.node), function* () {
     const volumes = volumesOf(cluster, storage, worker.node);
-    const wanted = {
-      storage: storage.storage,
-      vmid,
-      format: base.format,
-      sizeBytes: base.sizeBytes,
-    };
+    // A file on another one is a qcow2 whatever the base is.
+    const format: Format = isFileBased(storage) ? "qcow2" : base.format;
+    const wanted = { storage: storage.storage, vmid, format, sizeBytes: base.sizeBytes };
     const file = nextName(volumes, storage, wanted);
     const name = isFileBased(storage) ? `${vmid}/${file}` : file;
     const how = `images, ${file}, ${vmid} to ${file} (base=../${base.name})`;
@@ -182,7 +182,7 @@ export function* linkClone(
     const made: Volume = {
       name,
       content: "images",
-      format: base.format,
+      format,
       sizeBytes: base.sizeBytes,
       usedBytes: 0,
       createdMs: cluster.clock.nowMs(),
@@ -200,17 +200,45 @@ export function* linkClone(
 /** Frees a volume. What is not there is only mentioned; a base in use is kept. */
 export function* free(cluster: Cluster, worker: Worker, volid: string): Process<void> {
   const { storage, volume } = findVolume(cluster, worker.node, volid);
+  activate(cluster, storage.storage, worker.node);
   yield* locked(storageLock(storage, worker.node), function* () {
+    demandReplies(cluster, storage);
     demandUnused(cluster, worker.node, volid);
     yield* cluster.step(`free ${volid}`);
+    if (volume !== undefined) yield* demandIdle(cluster, storage, volume);
     const volumes = volumesOf(cluster, storage, worker.node);
     const index = volume === undefined ? -1 : volumes.indexOf(volume);
     if (index >= 0) volumes.splice(index, 1);
-    else if (isFileBased(storage)) {
-      const name = volid.slice(storage.storage.length + 1);
-      worker.log(`disk image '${pathOfVolume(storage, name)}' does not exist`);
+    else {
+      const line = missingLine(storage, volid.slice(storage.storage.length + 1));
+      if (line !== undefined) worker.log(line);
     }
   });
+}
+
+const busyTries = 6;
+
+/** Throws if a device is open: its guest runs, or a copy still goes into it. zfs tries again. */
+function* demandIdle(cluster: Cluster, storage: StorageConfig, volume: Volume): Process<void> {
+  const tries = storage.type === "zfspool" ? busyTries : 1;
+  for (let attempt = 1; isOpen(cluster, volume); attempt++) {
+    const error = busyError(storage, volume.name);
+    if (error === undefined) return;
+    if (attempt >= tries) throw error;
+    yield* work("dataset is busy", 1_000);
+  }
+}
+
+function isOpen(cluster: Cluster, volume: Volume): boolean {
+  const { vmid } = volume;
+  const isRunning = vmid !== undefined && cluster.machine(vmid) !== undefined;
+  return (isRunning && isDrive(cluster, volume)) || isWritten(cluster, volume);
+}
+
+/** Whether the running owner has it as a drive: an unused volume, or memory read back, is not. */
+function isDrive(cluster: Cluster, { vmid = 0, name }: Volume): boolean {
+  const { main } = cluster.readGuest(cluster.nodeOfGuest(vmid) ?? "", vmid);
+  return [...main].some(([key, value]) => !/^(unused|vmstate)/.test(key) && value.includes(name));
 }
 
 /** Throws if linked clones still stand on it. */

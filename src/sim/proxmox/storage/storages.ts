@@ -21,6 +21,39 @@ export function usableStorage(cluster: Cluster, id: string, node: string): Stora
   return storage;
 }
 
+/** The storage, if it can be used and reached from this node right now. */
+export function activate(cluster: Cluster, id: string, node: string): StorageConfig {
+  const storage = usableStorage(cluster, id, node);
+  if (isReachable(cluster, storage, node)) return storage;
+  throw new PveError(unreachable(storage));
+}
+
+export function isReachable(cluster: Cluster, storage: StorageConfig, node: string): boolean {
+  const { offline } = cluster.faults;
+  return offline.size === 0 || !offline.has(backingOf(storage, node));
+}
+
+function unreachable({ storage, type, pool, vgname, ...rest }: StorageConfig): string {
+  switch (type) {
+    case "zfspool": {
+      const root = pool?.split("/")[0] ?? "";
+      const what = `zfs error: cannot import '${root}': no such pool available`;
+      return `could not activate storage '${storage}', ${what}`;
+    }
+    case "lvmthin":
+    case "lvm":
+      return `no such volume group '${vgname ?? ""}'`;
+    case "rbd":
+      return "rbd error: rbd: couldn't connect to the cluster!";
+    case "dir": {
+      const what = "directory is expected to be a mount point but is not mounted";
+      return `unable to activate storage '${storage}' - ${what}: '${rest.path ?? ""}'`;
+    }
+    default:
+      return `storage '${storage}' is not online`;
+  }
+}
+
 export function isOnNode(storage: StorageConfig, node: string): boolean {
   return storage.nodes === undefined || storage.nodes.split(",").includes(node);
 }
@@ -37,7 +70,7 @@ export function hasContent(storage: StorageConfig, content: string): boolean {
  * Where the bytes are. Two storages over one export, or one in two clusters, see the same volumes;
  * local ones exist once per node.
  */
-function backingOf(storage: StorageConfig, node: string): string {
+export function backingOf(storage: StorageConfig, node: string): string {
   const place = isShared(storage) ? "shared" : node;
   const own: Readonly<Record<string, string | undefined>> = {
     zfspool: storage.pool,
@@ -51,6 +84,7 @@ function backingOf(storage: StorageConfig, node: string): string {
 /** The volumes of a storage as a node sees them. The list may be changed. */
 export function volumesOf(cluster: Cluster, storage: StorageConfig, node: string): Volume[] {
   const backing = backingOf(storage, node);
+  cluster.touched.backings.add(backing);
   const known = cluster.state.volumes[backing];
   if (known !== undefined) return known;
   const volumes: Volume[] = [];

@@ -8,6 +8,7 @@ import { free, type Worker } from "../storage/operations.ts";
 import { storageConfig } from "../storage/storages.ts";
 import {
   type Drive,
+  drivesOf,
   isCdrom,
   isCloudinit,
   isDriveKey,
@@ -57,7 +58,8 @@ export function* dropOption(
   yield* letGo(applier, config, { drive: parseDrive(old), isForced });
 }
 
-function* letGo(
+/** A drive is given up: its volume becomes unused, or goes. */
+export function* letGo(
   applier: Applier,
   config: GuestConfig,
   { drive, isForced }: { readonly drive: Drive; readonly isForced: boolean },
@@ -69,7 +71,7 @@ function* letGo(
 }
 
 /** Whether the volume is this guest's own; another's is only let go. */
-function isOwned({ cluster, vmid }: Applier, drive: Drive): boolean {
+export function isOwned({ cluster, vmid }: Applier, drive: Drive): boolean {
   if (!/^[a-z][\w.-]*:/i.test(drive.file)) return false;
   const { storage, name } = parseVolumeId(drive.file);
   if (!cluster.state.storages.some((each) => each.storage === storage)) return false;
@@ -92,6 +94,16 @@ function volumesOfMain(config: GuestConfig): Set<string> {
   return volumesNamedBy({ ...config, snapshots: new Map() });
 }
 
+/** Writes the config. A volume that is a drive again is not unused any more. */
 export function write({ cluster, worker, vmid }: Applier, config: GuestConfig): void {
+  for (const [key, volid] of config.main) {
+    if (key.startsWith("unused") && isAttached(config, volid)) config.main.delete(key);
+  }
   cluster.writeGuest(worker.node, vmid, config);
+}
+
+function isAttached(config: GuestConfig, volid: string): boolean {
+  return [config.main, config.pending].some((section) => {
+    return drivesOf(section).some(([, { file }]) => file === volid);
+  });
 }

@@ -1,26 +1,41 @@
 import { createHash } from "node:crypto";
-import { type Call, vmidOf } from "../endpoint.ts";
-import type { Process } from "../process.ts";
+import { type Call, demandUnlocked, guestLock, vmidOf } from "../endpoint.ts";
+import { locked, type Process } from "../process.ts";
 import type { Section } from "../config-file.ts";
+import { recordedOf, writeDrive } from "./cloudinit-drive.ts";
 
 const shown = ["cipassword", "ciuser", "nameserver", "searchdomain", "sshkeys"];
 
-/** GET …/cloudinit: the options as the drive has them. */
+/** GET …/cloudinit: the options as the drive has them, and as they will be. */
 export function cloudinitPending({ cluster, node, parameters }: Call): unknown {
-  const { main } = cluster.readGuest(node, Number(parameters["vmid"]));
+  const config = cluster.readGuest(node, Number(parameters["vmid"]));
+  const { main } = config;
   if (!cluster.quirks.readsCloudinitPending) return {};
-  return shown.flatMap((key) => {
-    const value = main.get(key);
-    if (value === undefined) return [];
-    return [{ key, value: key === "cipassword" ? "**********" : value }];
-  });
+  const drive = recordedOf(cluster, node, config);
+  const mask = (key: string, value: string | null | undefined): string | null | undefined =>
+    key === "cipassword" && typeof value === "string" ? "**********" : value;
+  const there = shown
+    .filter((key) => main.has(key))
+    .map((key) => {
+      const [value, old] = [mask(key, main.get(key)), mask(key, drive[key])];
+      if (old === undefined) return { key, value };
+      return old === null ? { key, pending: value } : { key, value: old, pending: value };
+    });
+  const gone = Object.keys(drive).filter((key) => !main.has(key));
+  return [...there, ...gone.map((key) => ({ key, delete: 1 }))];
 }
 
 /** PUT …/cloudinit: writes the drive anew. */
 export function* regenerateCloudinit(call: Call): Process<unknown> {
-  call.cluster.readGuest(call.node, vmidOf(call));
-  yield* call.cluster.step("write cloud-init drive");
-  return null;
+  const { cluster, node } = call;
+  cluster.readGuest(node, vmidOf(call));
+  return yield* locked(guestLock(node, vmidOf(call)), function* () {
+    const config = cluster.readGuest(node, vmidOf(call));
+    demandUnlocked(config);
+    yield* cluster.step("write cloud-init drive");
+    writeDrive(cluster, node, config);
+    return null;
+  });
 }
 
 /** GET …/cloudinit/dump */

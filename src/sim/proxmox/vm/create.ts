@@ -5,11 +5,18 @@ import { forbidden, PveError, prefixed } from "../errors.ts";
 import { locked, type Process } from "../process.ts";
 import { free, type Worker } from "../storage/operations.ts";
 import type { Task } from "../tasks.ts";
+import { queueHa } from "./ha.ts";
 import { defaultBootOrder } from "./hardware.ts";
 import { makeDisks, type MadeDisks } from "./make-disks.ts";
 import { withAddresses } from "./net.ts";
-import { startWorker } from "./power.ts";
-import { demandBridgeRights, demandDriveRights, demandOptionRights } from "./rights.ts";
+import { startWorker } from "./start.ts";
+import {
+  demandBridgeRights,
+  demandDeviceRights,
+  demandDriveRights,
+  demandOptionRights,
+  demandTagRights,
+} from "./rights.ts";
 import { demandSshKeys, sortedTags } from "./text.ts";
 
 /** Parameters of the call itself; all others are options of the guest. */
@@ -29,6 +36,7 @@ export function* createVm(call: Call): Process<unknown> {
   demandDriveRights(call, vmid, settings);
   demandBridgeRights(call, settings);
   demandOptionRights(call, vmid, Object.keys(settings));
+  demandDeviceRights(call, vmid, settings);
   demandSshKeys(settings);
   const prepared = withAddresses(cluster, settings);
   yield* reserve(cluster, node, vmid);
@@ -43,6 +51,9 @@ function demandCreation({ cluster, caller, parameters }: Call, vmid: number): vo
   const { pool } = parameters;
   if (pool !== undefined && !cluster.state.pools.some(({ poolid }) => poolid === pool)) {
     throw forbidden(`Permission check failed (pool '${pool}' does not exist)`);
+  }
+  if (isSet(parameters["ha-managed"])) {
+    cluster.rights.demand(caller, "/", { privileges: ["Sys.Console"] });
   }
   const wanted = { privileges: ["VM.Allocate"] };
   if (cluster.rights.may(caller, `/vms/${vmid}`, wanted)) return;
@@ -76,6 +87,7 @@ function* createWorker(
     const disks: MadeDisks = { settings: {}, made: [] };
     try {
       yield* makeDisks({ cluster, worker, vmid }, settings, disks);
+      if (settings["tags"] !== undefined) demandTagRights(call, vmid);
       yield* cluster.step("write config");
       writeNewGuest(cluster, { node, vmid }, { ...settings, ...disks.settings });
     } catch (error) {
@@ -86,12 +98,26 @@ function* createWorker(
     yield* cluster.step("add to pool");
     addToPool(cluster, vmid, parameters["pool"]);
   });
-  if (isSet(parameters["ha-managed"])) cluster.state.ha[`vm:${vmid}`] = { state: "started" };
-  if (!isSet(parameters["start"])) return;
+  yield* settle(call, task);
+}
+
+/** High availability and a start come last, and whatever goes wrong with them is only said. */
+function* settle(call: Call, task: Task): Process<void> {
+  const { cluster, node, parameters } = call;
+  const vmid = vmidOf(call);
+  const starts = isSet(parameters["start"]);
+  if (isSet(parameters["ha-managed"])) {
+    task.log("Add as HA resource");
+    yield* cluster.step("add HA resource");
+    cluster.state.ha[`vm:${vmid}`] = { state: starts ? "started" : "stopped" };
+    cluster.wakeHa();
+  }
+  if (!starts) return;
   task.log("Execute autostart");
-  fork({ ...call, hasNoWorker: false }, { type: "qmstart" }, () =>
-    startWorker(cluster, { node, vmid }),
-  );
+  const later = { ...call, hasNoWorker: false };
+  const wish = { state: "started" };
+  if (queueHa(later, { type: "hastart", verb: "start", wish }) !== undefined) return;
+  fork(later, { type: "qmstart" }, () => startWorker(cluster, { node, vmid }));
 }
 
 /** Frees what the call made; what cannot be freed is only mentioned. */

@@ -11,6 +11,8 @@ export function parseDrive(text: string): Drive {
   let file = "";
   const options = new Map<string, string>();
   for (const piece of text.split(",")) {
+    // An empty piece is skipped, as in every property string: "local:cloudinit," is valid.
+    if (piece.trim() === "") continue;
     const at = piece.indexOf("=");
     const name = at < 0 ? "file" : piece.slice(0, at);
     const value = piece.slice(at + 1);

@@ -203,18 +203,3 @@ test("allocations of one shared storage wait for each other in the whole cluster
   const end = await stage.taskEnd(second.data);
   assert.match(end, /cfs-lock 'storage-shared' error: got lock request timeout$/);
 });
-
-test("a busy node forgets its oldest tasks", async () => {
-  const stage = new Stage();
-  const { data: first } = await stage.call("POST", qemu, { vmid: 100 });
-  await stage.taskEnd(first);
-  const { tasks } = stage.model.cluster.node("pve1");
-  const [oldest] = tasks;
-  assert.ok(oldest);
-  for (let count = 0; count < 2_000; count++)
-    tasks.push({ ...oldest, upid: `${oldest.upid}${count}` });
-  await created(stage, 101);
-  assert.ok(tasks.length < 1_500);
-  const gone = await stage.call("GET", `/nodes/pve1/tasks/${String(first)}/status`);
-  assert.equal(gone.status, 400);
-});

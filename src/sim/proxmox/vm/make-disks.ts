@@ -4,7 +4,7 @@ import { guestLock } from "../endpoint.ts";
 import { locked, type Process } from "../process.ts";
 import type { Format } from "../state.ts";
 import { formatOf, isFileBased, pathOfVolume } from "../storage/names.ts";
-import { allocate, copyInto, type Worker } from "../storage/operations.ts";
+import { allocate, copyInto, makeBase, type Worker } from "../storage/operations.ts";
 import {
   findVolume,
   type FoundVolume,
@@ -35,6 +35,8 @@ export interface DiskMaker {
   readonly cluster: Cluster;
   readonly worker: Worker;
   readonly vmid: number;
+  /** The disks of a template are bases from the start. */
+  readonly isTemplate?: boolean;
 }
 
 const cloudinitBytes = 4 * 1024 ** 2;
@@ -48,9 +50,15 @@ export function* makeDisks(
   const keys = Object.keys(settings).filter(isDriveKey).sort();
   for (const key of keys) {
     const drive = parseDrive(settings[key] ?? "");
-    disks.settings[key] = printDrive(yield* makeDisk(maker, key, { drive, made: disks.made }));
+    const made = yield* makeDisk(maker, key, { drive, made: disks.made });
+    disks.settings[key] = printDrive(maker.isTemplate === true ? asBase(maker, made) : made);
     yield* maker.cluster.step(`made ${key}`);
   }
+}
+
+function asBase({ cluster, worker }: DiskMaker, drive: Drive): Drive {
+  if (isCdrom(drive) || !drive.file.includes(":")) return drive;
+  return { ...drive, file: makeBase(cluster, worker.node, drive.file) };
 }
 
 interface Wanted {
@@ -66,7 +74,8 @@ function* makeDisk(maker: DiskMaker, key: string, { drive, made }: Wanted): Proc
   if (asked === undefined || isCdrom(drive)) return existing(maker, drive);
   if (drive.options.has("import-from")) return yield* importDisk(maker, key, { drive, made });
   const format = formatFor(maker, asked.storage, drive.options.get("format"));
-  const sizeBytes = fixedBytes(key, drive) ?? Math.floor(asked.gib * 1024 ** 3);
+  const sizeBytes =
+    fixedBytes(maker, key, { drive, storage: asked.storage }) ?? Math.floor(asked.gib * 1024 ** 3);
   const wanted = { storage: asked.storage, vmid: maker.vmid, format, sizeBytes };
   const volid = yield* allocate(maker.cluster, maker.worker, wanted);
   made.push(volid);
@@ -74,10 +83,22 @@ function* makeDisk(maker: DiskMaker, key: string, { drive, made }: Wanted): Proc
 }
 
 /** Firmware variables and TPM state have sizes of their own, whatever is asked for. */
-function fixedBytes(key: string, drive: Drive): number | undefined {
+function fixedBytes(
+  { cluster }: DiskMaker,
+  key: string,
+  { drive, storage }: { readonly drive: Drive; readonly storage: string },
+): number | undefined {
   if (key === "tpmstate0") return 4 * 1024 ** 2;
   if (key !== "efidisk0") return undefined;
-  return drive.options.get("efitype") === "4m" ? 528 * 1024 : 128 * 1024;
+  const bytes = drive.options.get("efitype") === "4m" ? 528 * 1024 : 128 * 1024;
+  const unit = smallestBytes(storageConfig(cluster, storage).type);
+  return Math.ceil(bytes / unit) * unit;
+}
+
+/** Block devices come in whole units only: a variable store takes more there than in a file. */
+function smallestBytes(type: string): number {
+  if (type === "lvm" || type === "lvmthin") return 4 * 1024 ** 2;
+  return type === "zfspool" || type === "rbd" ? 1024 ** 2 : 1;
 }
 
 function formatFor(maker: DiskMaker, id: string, asked: string | undefined): Format {

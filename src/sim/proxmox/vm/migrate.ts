@@ -1,5 +1,5 @@
 import type { Cluster } from "../cluster.ts";
-import { copyConfig } from "../config-file.ts";
+import { copyConfig, type GuestConfig } from "../config-file.ts";
 import {
   type Call,
   demandRootFor,
@@ -9,114 +9,249 @@ import {
   isSet,
   vmidOf,
 } from "../endpoint.ts";
-import { parameterError, PveError } from "../errors.ts";
+import { messageOf, parameterError, PveError } from "../errors.ts";
 import { locked, type Process } from "../process.ts";
-import type { Volume } from "../state.ts";
-import { findVolume, isShared, volumesOf } from "../storage/storages.ts";
-import type { Task } from "../tasks.ts";
-import { varied } from "../timing.ts";
-import { volumesNamedBy } from "./drive.ts";
+import { storageFor } from "../storage/map.ts";
+import { parseVolumeId } from "../storage/names.ts";
+import { hasContent, isOnNode, storageConfig, usableStorage } from "../storage/storages.ts";
+import { mappedDevices, passedThrough } from "./devices.ts";
+import { drivesOf } from "./drive.ts";
 import { queueHa } from "./ha.ts";
+import {
+  copyAcross,
+  freeCopies,
+  localVolumes,
+  renameVolumes,
+  scanVolumes,
+} from "./migrate-disks.ts";
+import type { Copied, Migration, MigrationOptions } from "./migrate-disks.ts";
 
 /** GET …/migrate: whether and where to it could go. */
 export function migrationState({ cluster, node, parameters }: Call): unknown {
+  cluster.demandQuorum();
   const vmid = Number(parameters["vmid"]);
-  const others = cluster.state.nodes.filter((each) => each.name !== node && each.isOnline);
-  const localDisks = localVolumes(cluster, node, vmid).map(({ volid, volume }) => {
-    return { volid, size: volume.sizeBytes, cdrom: 0, is_unused: 0 };
-  });
+  const config = cluster.readGuest(node, vmid);
+  demandUnlocked(config);
+  const isRunning = cluster.isRunning(node, vmid);
+  const others = cluster.state.nodes.map(({ name }) => name).filter((name) => name !== node);
+  const refusals = others.map((name) => [name, refusalOf(cluster, name, config)] as const);
+  const mapped = passedThrough(config.main).filter(([, device]) => device.has("mapping"));
   return {
-    running: cluster.isRunning(node, vmid) ? 1 : 0,
-    allowed_nodes: others.map((each) => each.name),
-    local_disks: localDisks,
-    local_resources: [],
+    running: isRunning ? 1 : 0,
+    allowed_nodes: refusals.flatMap(([name, refusal]) => (refusal === undefined ? [name] : [])),
+    not_allowed_nodes: Object.fromEntries(
+      refusals.flatMap(([name, refusal]) => (refusal === undefined ? [] : [[name, refusal]])),
+    ),
+    local_disks: localVolumes(cluster, node, vmid).map(({ volid, volume, ref }) => ({
+      volid,
+      size: volume.sizeBytes,
+      cdrom: ref === "cdrom" || ref === "generated" ? 1 : 0,
+      is_unused: ref === "unused" ? 1 : 0,
+    })),
+    local_resources: localDevices(config, isRunning),
+    "mapped-resources": mapped.map(([key]) => key).sort(),
+    ...(cluster.state.release === "9.2" ? mappedInfo(mapped) : {}),
   };
+}
+
+function mappedInfo(mapped: [string, ReadonlyMap<string, string>][]): object {
+  const info = mapped.map(([key, device]): [string, object] => {
+    return [key, { name: device.get("mapping") }];
+  });
+  return { "mapped-resource-info": Object.fromEntries(info), "has-dbus-vmstate": 1 };
+}
+
+/** Why a node cannot take the guest: a storage or a mapped device that it does not have. */
+function refusalOf(cluster: Cluster, node: string, config: GuestConfig): object | undefined {
+  const storages = drivesOf(config.main)
+    .filter(([, { file }]) => file.includes(":"))
+    .map(([, { file }]) => storageConfig(cluster, parseVolumeId(file).storage))
+    .filter((storage) => storage.disable === 1 || !isOnNode(storage, node))
+    .map(({ storage }) => storage);
+  const missing = missingDevices(cluster, node, config);
+  if (storages.length === 0 && missing.length === 0) return undefined;
+  return {
+    ...(storages.length === 0 ? {} : { unavailable_storages: [...new Set(storages)].sort() }),
+    ...(missing.length === 0 ? {} : { "unavailable-resources": missing }),
+  };
+}
+
+function missingDevices(cluster: Cluster, node: string, config: GuestConfig): string[] {
+  return passedThrough(config.main).flatMap(([key, device]) => {
+    const name = device.get("mapping");
+    if (name === undefined) return [];
+    const kind = key.startsWith("usb") ? "usb" : "pci";
+    const found = mappedDevices(cluster.state.mappings?.[`${kind}/${name}`], node);
+    return found.length === 0 ? [key] : [];
+  });
+}
+
+/** Hardware of the host that the guest cannot take along. */
+function localDevices(config: GuestConfig, isRunning: boolean): string[] {
+  const devices = passedThrough(config.main)
+    .filter(([, device]) => device.get("host")?.toLowerCase() !== "spice")
+    .filter(([key, device]) => !device.has("mapping") || key.startsWith("usb") || isRunning)
+    .map(([key]) => key);
+  const ports = [...config.main]
+    .filter(([key, value]) => /^(serial|parallel)\d+$/.test(key) && value !== "socket")
+    .map(([key]) => key);
+  return [...devices, ...ports].sort();
 }
 
 /** POST …/migrate: the worker runs on the source; the config moves at its end. */
 export function* migrateVm(call: Call): Process<unknown> {
-  demandRootFor(call, "force", "migration_type", "migration_network");
   const { cluster, node, parameters } = call;
   const { target = "" } = parameters;
   if (target === node) throw parameterError({ target: "target is local node." });
+  cluster.demandQuorum();
+  if (cluster.findNode(target) === undefined)
+    throw new PveError(`no such cluster node '${target}'`);
+  demandRootFor(call, "force", "migration_type", "migration_network");
   const vmid = vmidOf(call);
-  demandUnlocked(cluster.readGuest(node, vmid));
+  const config = cluster.readGuest(node, vmid);
+  demandUnlocked(config);
   yield* cluster.step("migrate request");
-  if (!cluster.node(target).isOnline) throw new PveError(`target node '${target}' is offline`);
-  if (cluster.isRunning(node, vmid) && !isSet(parameters["online"])) {
+  const isOnline = cluster.isRunning(node, vmid);
+  if (isOnline && !isSet(parameters["online"])) {
     throw new PveError("can't migrate running VM without --online");
   }
-  const queued = queueHa(call, { state: "started", type: "hamigrate" });
+  demandStorages(call, config, target);
+  const wish = { target };
+  const queued = queueHa(call, { type: "hamigrate", verb: "migration", wish });
   if (queued !== undefined) return queued;
   return fork(call, { type: "qmigrate" }, (task) => {
-    return locked(guestLock(node, vmid), () => migrateWorker(call, task, target));
+    const options = {
+      isOnline: isSet(parameters["online"]) && isOnline,
+      withLocalDisks: isSet(parameters["with-local-disks"]),
+      storageMap: parameters["targetstorage"],
+      isForced: isSet(parameters["force"]),
+    };
+    return migrateGuest({ cluster, node, vmid, target, log: task.log }, options);
   });
 }
 
-function* migrateWorker(call: Call, task: Task, target: string): Process<void> {
-  const { cluster, node, parameters } = call;
-  const vmid = vmidOf(call);
+/** Every drive's storage must be on both nodes, or what it is mapped to on the target. */
+function demandStorages(call: Call, config: GuestConfig, target: string): void {
+  const { cluster, caller, parameters } = call;
+  const map = parameters["targetstorage"];
+  for (const [, { file }] of drivesOf(config.main)) {
+    if (!/^[a-z][\w.-]*:/i.test(file)) continue;
+    const { storage } = parseVolumeId(file);
+    usableStorage(cluster, storage, call.node);
+    const other = storageFor(map, storage);
+    const found = usableStorage(cluster, other, target);
+    if (map === undefined || other === storage) continue;
+    const privileges = ["Datastore.AllocateSpace"];
+    cluster.rights.demand(caller, `/storage/${other}`, { privileges });
+    if (!hasContent(found, "images")) {
+      throw parameterError({ storage: `storage '${other}' does not support vm images` });
+    }
+  }
+}
+
+/** Moves a guest with its local disks, under its flock. */
+export function* migrateGuest(migration: Migration, options: MigrationOptions): Process<void> {
+  const { node, vmid, log } = migration;
+  const outcome = { hasProblems: false };
+  try {
+    yield* locked(guestLock(node, vmid), () => migrate(migration, options, outcome));
+  } catch (error) {
+    log(`ERROR: migration aborted (duration 00:00:00): ${messageOf(error)}`);
+    throw new PveError("migration aborted");
+  }
+  if (outcome.hasProblems) throw new PveError("migration problems");
+  log("migration finished successfully (duration 00:00:01)");
+}
+
+function* migrate(
+  migration: Migration,
+  options: MigrationOptions,
+  outcome: { hasProblems: boolean },
+): Process<void> {
+  const { cluster, node, vmid } = migration;
   const config = copyConfig(cluster.readGuest(node, vmid));
   demandUnlocked(config);
-  const local = localVolumes(cluster, node, vmid);
-  const isAllowed = isSet(parameters["with-local-disks"]) || !cluster.isRunning(node, vmid);
-  if (local.length > 0 && !isAllowed)
-    throw new PveError("can't migrate live: local disks attached");
+  const isRunning = cluster.isRunning(node, vmid);
+  if (isRunning && !options.isOnline) {
+    throw new PveError("can't migrate running VM without --online");
+  }
+  demandMovable(migration, config, options);
+  demandConnection(migration);
   config.main.set("lock", "migrate");
   cluster.writeGuest(node, vmid, config);
-  const copies: { readonly volumes: Volume[]; readonly copy: Volume }[] = [];
+  const copies: Copied[] = [];
   try {
-    for (const { volid, volume } of local) {
-      task.log(`copying local disk image: ${volid}`);
-      copies.push(yield* copyAcross(call, { volid, volume, target }));
+    yield* cluster.step("locked for migration");
+    for (const found of scanVolumes(migration, config, options)) {
+      copies.push(yield* copyAcross(migration, found, options));
     }
+    demandConnection(migration);
   } catch (error) {
-    for (const { volumes, copy } of copies) volumes.splice(volumes.indexOf(copy), 1);
+    migration.log(`ERROR: ${messageOf(error)}`);
     config.main.delete("lock");
     cluster.writeGuest(node, vmid, config);
+    freeCopies(migration, copies);
     throw error;
   }
+  yield* handOver(migration, { config, copies, outcome });
+}
+
+function demandMovable(
+  { cluster, node, vmid, target }: Migration,
+  config: GuestConfig,
+  options: MigrationOptions,
+): void {
+  const isRunning = cluster.isRunning(node, vmid);
+  const mapped = passedThrough(config.main).filter(([, device]) => device.has("mapping"));
+  const names = new Set(mapped.map(([key]) => key));
+  const blocking = localDevices(config, isRunning).filter((key) => !names.has(key));
+  if (blocking.length > 0 && (isRunning || options.isForced !== true)) {
+    throw new PveError(`can't migrate VM which uses local devices: ${blocking.join(", ")}`);
+  }
+  const missing = missingDevices(cluster, target, config);
+  if (missing.length > 0) {
+    throw new PveError(
+      `can't migrate to '${target}': missing mapped devices ${missing.join(", ")}`,
+    );
+  }
+  if (!isRunning || mapped.length === 0) return;
+  const all = mapped.map(([key, device]) => `${key}:${device.get("mapping") ?? ""}`);
+  const what = "can't live migrate running VM which uses following mapped devices";
+  throw new PveError(`${what}: ${all.sort().join(", ")}`);
+}
+
+function demandConnection({ cluster, target }: Migration): void {
+  if (cluster.findNode(target)?.isOnline === true) return;
+  throw new PveError("Can't connect to destination address using public key");
+}
+
+/** From here there is no way back: the config is the target's, then the old copies go. */
+function* handOver(
+  { cluster, node, vmid, target, log }: Migration,
+  moved: {
+    readonly config: GuestConfig;
+    readonly copies: readonly Copied[];
+    readonly outcome: { hasProblems: boolean };
+  },
+): Process<void> {
+  const { config, copies, outcome } = moved;
+  renameVolumes(config, copies);
   yield* cluster.step("move config");
   const machine = cluster.machine(vmid);
-  config.main.delete("lock");
   cluster.setMachine(node, vmid, undefined);
   cluster.writeGuest(target, vmid, config);
   if (machine !== undefined) cluster.setMachine(target, vmid, machine);
-  for (const { volid, volume } of local) {
-    yield* cluster.step(`remove ${volid}`);
-    const volumes = volumesOf(cluster, findVolume(cluster, node, volid).storage, node);
-    const at = volumes.indexOf(volume);
-    if (at >= 0) volumes.splice(at, 1);
+  for (const { volid, volume, source } of copies) {
+    try {
+      yield* cluster.step(`remove ${volid}`);
+      const at = source.indexOf(volume);
+      if (at >= 0) source.splice(at, 1);
+    } catch (error) {
+      log(`ERROR: removing local copy of '${volid}' failed - ${messageOf(error)}`);
+      outcome.hasProblems = true;
+    }
   }
-  task.log(`migration finished successfully`);
-}
-
-function* copyAcross(
-  { cluster, node }: Call,
-  { volid, volume, target }: { volid: string; volume: Volume; target: string },
-): Process<{ volumes: Volume[]; copy: Volume }> {
-  const { storage } = findVolume(cluster, node, volid);
-  const volumes = volumesOf(cluster, storage, target);
-  const copy: Volume = { ...volume, isPartial: true };
-  if (volumes.some(({ name }) => name === volume.name)) {
-    throw new PveError(
-      `storage migration for '${volid}' to storage '${storage.storage}' failed - volume exists`,
-    );
-  }
-  volumes.push(copy);
-  const durationMs = (volume.usedBytes / 1024 ** 3) * cluster.timing.copyPerGibMs;
-  yield { kind: "work", name: `copy ${volid}`, durationMs: varied(cluster.random, durationMs) };
-  delete copy.isPartial;
-  return { volumes, copy };
-}
-
-function localVolumes(
-  cluster: Cluster,
-  node: string,
-  vmid: number,
-): { readonly volid: string; readonly volume: Volume }[] {
-  return [...volumesNamedBy(cluster.readGuest(node, vmid))].flatMap((volid) => {
-    const { storage, volume } = findVolume(cluster, node, volid);
-    return isShared(storage) || volume === undefined ? [] : [{ volid, volume }];
-  });
+  yield* cluster.step("clear migrate lock");
+  config.main.delete("lock");
+  cluster.writeGuest(target, vmid, config);
 }

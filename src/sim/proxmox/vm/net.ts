@@ -9,6 +9,7 @@ function printNet(cluster: Cluster, text: string): string {
   let address: string | undefined;
   const options = new Map<string, string>();
   for (const piece of text.split(",")) {
+    if (piece.trim() === "") continue;
     const [name = "", value] = piece.split("=", 2);
     if (name === "model") model = value ?? "";
     else if (name === "macaddr") address = value;

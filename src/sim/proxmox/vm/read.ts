@@ -5,6 +5,7 @@ import { PveError } from "../errors.ts";
 import { propertyOf } from "../schema/check.ts";
 import { schemaOf } from "../schema/schema.ts";
 import type { MachineState } from "../state.ts";
+import { haStateOf } from "./ha.ts";
 import { agentIsEnabled, bootDiskBytes, memoryBytes, vcpusOf } from "./hardware.ts";
 
 const masked = "**********";
@@ -76,10 +77,10 @@ export function readStatus(call: Call): unknown {
   const { cluster, node } = call;
   const vmid = vmidOf(call);
   const config = cluster.readGuest(node, vmid);
-  const managed = cluster.state.ha[`vm:${vmid}`];
+  const state = haStateOf(cluster, vmid);
   return {
     ...vmRow(cluster, vmid, { isFull: true }),
-    ha: managed === undefined ? { managed: 0 } : { managed: 1, state: managed.state },
+    ha: state === undefined ? { managed: 0 } : { managed: 1, state },
     ...(agentIsEnabled(config) ? { agent: 1 } : {}),
   };
 }

@@ -13,7 +13,8 @@ import { PveError } from "../errors.ts";
 import { locked, type Process } from "../process.ts";
 import { parseVolumeId } from "../storage/names.ts";
 import type { StorageConfig } from "../state.ts";
-import { findVolume, spaceOf } from "../storage/storages.ts";
+import { isReserved } from "../storage/operations.ts";
+import { activate, findVolume, spaceOf } from "../storage/storages.ts";
 import {
   type Drive,
   isCdrom,
@@ -47,6 +48,7 @@ function* grow(call: Call, log: (line: string) => void): Process<void> {
   const { disk: key = "", size = "" } = parameters;
   const drive = resizableDrive(config, key);
   const { storage, volume } = findVolume(cluster, node, drive.file);
+  activate(cluster, storage.storage, node);
   if (volume === undefined) throw new PveError(`volume '${drive.file}' does not exist`);
   const wanted = wantedBytes(size, volume.sizeBytes);
   if (wanted < volume.sizeBytes) throw new PveError("shrinking disks is not supported");
@@ -57,6 +59,7 @@ function* grow(call: Call, log: (line: string) => void): Process<void> {
   demandSpace(call, storage, wanted - volume.sizeBytes);
   yield* cluster.step("grow volume");
   volume.sizeBytes = wanted;
+  if (isReserved(storage)) volume.usedBytes = wanted;
   if (volume.format === "qcow2") log("Image resized.");
   // A crash here leaves a volume that is larger than its config says.
   yield* cluster.step("note size");

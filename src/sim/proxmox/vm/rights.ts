@@ -2,44 +2,127 @@ import type { Call } from "../endpoint.ts";
 import { parameterError, PveError } from "../errors.ts";
 import { demandVolumeAccess, hasContent, isOnNode, storageConfig } from "../storage/storages.ts";
 import { parseVolumeId, parseVolumeName } from "../storage/names.ts";
+import { parseDevice } from "./devices.ts";
 import { type Drive, isCdrom, isDriveKey, newCloudinitOf, newDiskOf, parseDrive } from "./drive.ts";
 
-const groups: readonly { pattern: RegExp; privilege: string }[] = [
-  { pattern: /^(balloon|memory|shares|hugepages|keephugepages)$/, privilege: "VM.Config.Memory" },
+const groups: readonly { pattern: RegExp; privileges: readonly string[] }[] = [
   {
-    pattern: /^(cores|cpu|cpulimit|cpuunits|numa\d*|smp|sockets|vcpus|affinity)$/,
-    privilege: "VM.Config.CPU",
+    pattern: /^(cores|cpu|runningcpu|cpulimit|cpuunits|numa\d*|smp|sockets|vcpus)$/,
+    privileges: ["VM.Config.CPU"],
+  },
+  { pattern: /^(memory|balloon|shares|allow-ksm)$/, privileges: ["VM.Config.Memory"] },
+  {
+    pattern:
+      /^(acpi|hotplug|kvm|machine|runningmachine|scsihw|smbios1|tablet|vga|watchdog|audio0|rng0)$/,
+    privileges: ["VM.Config.HWType"],
   },
   {
     pattern:
-      /^(acpi|hotplug|kvm|machine|scsihw|smbios1|tablet|vga|watchdog|audio0|rng0|vmgenid|arch|serial\d+)$/,
-    privilege: "VM.Config.HWType",
+      /^(agent|autostart|bios|description|keyboard|localtime|migrate_\w+|name|onboot|ostype|protection|reboot|startdate|startup|tdf|template)$/,
+    privileges: ["VM.Config.Options"],
   },
-  { pattern: /^net\d+$/, privilege: "VM.Config.Network" },
+  { pattern: /^freeze$/, privileges: ["VM.PowerMgmt"] },
+  { pattern: /^(boot|bootdisk|vmstatestorage|unused\d+)$/, privileges: ["VM.Config.Disk"] },
+  { pattern: /^net\d+$/, privileges: ["VM.Config.Network"] },
   {
     pattern: /^(ci\w+|sshkeys|nameserver|searchdomain|ipconfig\d+)$/,
-    privilege: "VM.Config.Cloudinit",
+    privileges: ["VM.Config.Cloudinit", "VM.Config.Network"],
   },
-  { pattern: /^(unused\d+|vmstate|vmstatestorage)$/, privilege: "VM.Config.Disk" },
 ];
-
-const rootOnly = /^(args|hookscript|lock|arch|vmgenid|parallel\d+)$/;
 
 /** Throws unless the caller may set (or remove) each of these options. */
 export function demandOptionRights(call: Call, vmid: number, options: readonly string[]): void {
   const { caller, cluster } = call;
+  if (caller.id === "root@pam") return;
   for (const option of options) {
-    if (rootOnly.test(option) && caller.id !== "root@pam") {
-      throw new PveError(`only root can set '${option}' config`);
-    }
+    if (isDriveKey(option) || /^((usb|hostpci|virtiofs|serial)\d+|tags)$/.test(option)) continue;
+    if (option === "vmstate") demandAll(call, vmid, ["VM.Config.Disk", "VM.PowerMgmt"]);
+    else demandOption(call, vmid, option);
     if (option === "startup") {
       cluster.rights.demand(caller, "/", { privileges: ["Sys.Modify"] });
     }
-    if (isDriveKey(option)) continue;
-    const found = groups.find(({ pattern }) => pattern.test(option));
-    const privileges = [found?.privilege ?? "VM.Config.Options"];
-    cluster.rights.demand(caller, `/vms/${vmid}`, { privileges });
   }
+}
+
+/** Tags are looked at when they are written: at creation, that is after all disks are made. */
+export function demandTagRights(call: Call, vmid: number): void {
+  demandAll(call, vmid, ["VM.Config.Options"]);
+}
+
+/** What no group knows is for the user root@pam alone: args, lock, hookscript, vmgenid … */
+function demandOption(call: Call, vmid: number, option: string): void {
+  const found = groups.find(({ pattern }) => pattern.test(option));
+  if (found === undefined) throw new PveError(`only root can set '${option}' config`);
+  const { privileges } = found;
+  const wanted = privileges.length > 1 ? { privileges, isAny: true } : { privileges };
+  call.cluster.rights.demand(call.caller, `/vms/${vmid}`, wanted);
+}
+
+function demandAll(call: Call, vmid: number, privileges: readonly string[]): void {
+  call.cluster.rights.demand(call.caller, `/vms/${vmid}`, { privileges: [...privileges] });
+}
+
+/** Throws unless the caller may pass these devices of the host through, or take them away. */
+export function demandDeviceRights(
+  call: Call,
+  vmid: number,
+  settings: Readonly<Record<string, string>>,
+): void {
+  if (call.caller.id === "root@pam") return;
+  for (const [key, text] of Object.entries(settings)) {
+    if (/^serial\d+$/.test(key)) demandSerial(call, vmid, { key, text });
+    else if (/^usb\d+$/.test(key)) demandUsb(call, vmid, { key, device: parseDevice(text) });
+    else if (/^hostpci\d+$/.test(key)) demandPci(call, vmid, { key, device: parseDevice(text) });
+    else if (/^virtiofs\d+$/.test(key)) {
+      demandAll(call, vmid, ["VM.Config.Disk"]);
+      const { rights } = call.cluster;
+      const folder = parseDevice(text).get("dirid") ?? parseDevice(text).get("host") ?? "";
+      rights.demand(call.caller, `/mapping/dir/${folder}`, { privileges: ["Mapping.Use"] });
+    }
+  }
+}
+
+interface Passed {
+  readonly key: string;
+  readonly device: ReadonlyMap<string, string>;
+}
+
+function demandSerial(
+  call: Call,
+  vmid: number,
+  { key, text }: { key: string; text: string },
+): void {
+  if (text !== "socket") throw new PveError(`only root can set '${key}' config for real devices`);
+  demandAll(call, vmid, ["VM.Config.HWType"]);
+}
+
+function demandUsb(call: Call, vmid: number, { key, device }: Passed): void {
+  demandAll(call, vmid, ["VM.Config.HWType"]);
+  const host = device.get("host");
+  if (host?.toLowerCase() === "spice") return;
+  if (host !== undefined) {
+    throw new PveError(`only root can set '${key}' config for real devices`);
+  }
+  demandMapping(call, "usb", device.get("mapping"));
+}
+
+/** Release 7 knows no mappings: there only root@pam passes a card through. */
+function demandPci(call: Call, vmid: number, { key, device }: Passed): void {
+  if (call.cluster.state.release === "7.4") throw new PveError(`only root can set '${key}' config`);
+  if (device.has("host")) {
+    throw new PveError(`only root can set '${key}' config for non-mapped devices`);
+  }
+  demandMapping(call, "pci", device.get("mapping"));
+  demandAll(call, vmid, ["VM.Config.HWType"]);
+  if (device.has("romfile")) {
+    throw parameterError({ [key]: "only root@pam can set 'romfile' option" });
+  }
+}
+
+function demandMapping(call: Call, kind: string, name: string | undefined): void {
+  if (name === undefined) throw new PveError("either 'host' or 'mapping' must be set.");
+  const { rights } = call.cluster;
+  rights.demand(call.caller, `/mapping/${kind}/${name}`, { privileges: ["Mapping.Use"] });
 }
 
 /** Throws unless the drives' storages can take them and the caller may use them. */

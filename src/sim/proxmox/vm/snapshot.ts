@@ -2,9 +2,17 @@ import { copyConfig, type GuestConfig, type Section } from "../config-file.ts";
 import { type Call, demandUnlocked, fork, guestLock, isSet, vmidOf } from "../endpoint.ts";
 import { PveError } from "../errors.ts";
 import { locked, type Process } from "../process.ts";
+import { hasFeature } from "../storage/features.ts";
+import { parseVolumeId } from "../storage/names.ts";
+import { copyInto, type Worker } from "../storage/operations.ts";
 import { findVolume } from "../storage/storages.ts";
+import type { Task } from "../tasks.ts";
 import { drivesOf, isCdrom } from "./drive.ts";
+import { memoryBytes } from "./hardware.ts";
 import { typedSection } from "./read.ts";
+import { removeSnapshot, rollbackWorker, snapshotOf } from "./rollback.ts";
+import { startWorker } from "./start.ts";
+import { makeState, runningMachine, stateStorage } from "./suspend.ts";
 
 const notCopied = /^(lock|parent|snaptime|unused\d+|snapstate)$/;
 
@@ -41,17 +49,41 @@ export function* createSnapshot(call: Call): Process<unknown> {
   if (cluster.quirks.snapshotLoadsFirst) cluster.readGuest(node, vmidOf(call));
   yield* cluster.step("snapshot request");
   return fork(call, { type: "qmsnapshot" }, (task) => {
-    return locked(guestLock(node, vmidOf(call)), () => snapshotWorker(call, name, task.log));
+    return snapshotWorker(call, name, task);
   });
 }
 
-function* snapshotWorker(call: Call, name: string, log: (line: string) => void): Process<void> {
+/** The config lock holds others off; the flock is taken only to write. */
+function* snapshotWorker(call: Call, name: string, task: Task): Process<void> {
+  const { cluster, node } = call;
+  const vmid = vmidOf(call);
+  const worker: Worker = { node, log: task.log };
+  const section = yield* locked(guestLock(node, vmid), () => prepare(call, name, worker));
+  const done: string[] = [];
+  try {
+    if (section.has("vmstate")) yield* saveMemory(call, worker, section.get("vmstate") ?? "");
+    for (const [key, drive] of drivesOf(section).filter(([, each]) => !isCdrom(each))) {
+      yield* cluster.step(`snapshot ${key}`);
+      task.log(`snapshotting 'drive-${key}' (${drive.file})`);
+      const { volume } = findVolume(cluster, node, drive.file);
+      if (volume !== undefined) volume.snapshots = [...(volume.snapshots ?? []), name];
+      done.push(key);
+    }
+  } catch (error) {
+    task.log("snapshot create failed: starting cleanup");
+    yield* removeSnapshot(call, worker, { name, only: done });
+    throw error;
+  }
+  yield* locked(guestLock(node, vmid), () => commit(call, name));
+}
+
+function* prepare(call: Call, name: string, worker: Worker): Process<Section> {
   const { cluster, node, parameters } = call;
   const vmid = vmidOf(call);
   const config = copyConfig(cluster.readGuest(node, vmid));
-  demandUnlocked(config);
   if (config.main.get("template") === "1")
     throw new PveError("you can't take a snapshot if it's a template");
+  demandUnlocked(config);
   if (config.snapshots.has(name)) throw new PveError(`snapshot name '${name}' already used`);
   demandSnapshotable(call, config);
   const section: Section = new Map([...config.main].filter(([key]) => !notCopied.test(key)));
@@ -62,17 +94,34 @@ function* snapshotWorker(call: Call, name: string, log: (line: string) => void):
   const parent = config.main.get("parent");
   if (parent !== undefined) section.set("parent", parent);
   section.set("snapstate", "prepare");
+  if (isSet(parameters["vmstate"]) && cluster.isRunning(node, vmid)) {
+    const storage = stateStorage(cluster, config);
+    section.set("vmstate", yield* makeState(cluster, worker, { vmid, storage, name }));
+    section.set("runningmachine", runningMachine(cluster));
+    section.set("runningcpu", "kvm64,+ep");
+  }
   config.snapshots.set(name, section);
   config.main.set("lock", "snapshot");
   cluster.writeGuest(node, vmid, config);
-  for (const [key, drive] of drivesOf(config.main).filter(([, each]) => !isCdrom(each))) {
-    yield* cluster.step(`snapshot ${key}`);
-    log(`snapshotting 'drive-${key}' (${drive.file})`);
-    const { volume } = findVolume(cluster, node, drive.file);
-    if (volume !== undefined) volume.snapshots = [...(volume.snapshots ?? []), name];
-  }
+  return section;
+}
+
+function* saveMemory(
+  { cluster, node, parameters }: Call,
+  worker: Worker,
+  target: string,
+): Process<void> {
+  const sizeBytes = memoryBytes(cluster.readGuest(node, Number(parameters["vmid"])));
+  worker.log(`saving VM state and RAM using storage '${parseVolumeId(target).storage}'`);
+  yield* copyInto(cluster, worker, { target, sizeBytes });
+}
+
+function* commit({ cluster, node, parameters }: Call, name: string): Process<void> {
+  const vmid = Number(parameters["vmid"]);
   yield* cluster.step("commit snapshot");
-  section.delete("snapstate");
+  const config = copyConfig(cluster.readGuest(node, vmid));
+  if (config.main.get("lock") !== "snapshot") throw new PveError("missing snapshot lock");
+  snapshotOf(config, name).delete("snapstate");
   config.main.delete("lock");
   config.main.set("parent", name);
   cluster.writeGuest(node, vmid, config);
@@ -83,43 +132,26 @@ function demandSnapshotable({ cluster, node }: Call, config: GuestConfig): void 
   for (const [, drive] of drivesOf(config.main).filter(([, each]) => !isCdrom(each))) {
     const { storage, volume } = findVolume(cluster, node, drive.file);
     const canSnapshot =
-      volume?.format === "qcow2" || ["zfspool", "lvmthin", "rbd"].includes(storage.type);
+      volume !== undefined && hasFeature(storage, volume, { feature: "snapshot" });
     if (!canSnapshot) throw new PveError("snapshot feature is not available");
   }
 }
 
-function snapshotOf(config: GuestConfig, name: string): Section {
-  const section = config.snapshots.get(name);
-  if (section === undefined) throw new PveError(`snapshot '${name}' does not exist`);
-  return section;
-}
-
 /** POST …/snapshot/{snapname}/rollback */
 export function* rollback(call: Call): Process<unknown> {
-  const { cluster, node, parameters } = call;
-  const { snapname: name = "" } = parameters;
+  const { cluster, node, parameters, caller } = call;
+  const vmid = vmidOf(call);
   yield* cluster.step("rollback request");
-  return fork(call, { type: "qmrollback" }, () => {
-    return locked(guestLock(node, vmidOf(call)), () => rollbackWorker(call, name));
+  const starts = isSet(parameters["start"]);
+  if (starts) cluster.rights.demand(caller, `/vms/${vmid}`, { privileges: ["VM.PowerMgmt"] });
+  return fork(call, { type: "qmrollback" }, function* (task) {
+    yield* rollbackWorker(call, parameters["snapname"] ?? "", task.log);
+    if (starts && !cluster.isRunning(node, vmid)) {
+      fork({ ...call, hasNoWorker: false }, { type: "qmstart" }, () => {
+        return startWorker(cluster, { node, vmid });
+      });
+    }
   });
-}
-
-function* rollbackWorker({ cluster, node, parameters }: Call, name: string): Process<void> {
-  const vmid = Number(parameters["vmid"]);
-  const config = copyConfig(cluster.readGuest(node, vmid));
-  const section = snapshotOf(config, name);
-  demandUnlocked(config);
-  config.main.set("lock", "rollback");
-  cluster.writeGuest(node, vmid, config);
-  yield* cluster.step("stop QEMU");
-  cluster.setMachine(node, vmid, undefined);
-  yield* cluster.step("roll volumes back");
-  config.main = new Map(
-    [...section].filter(([key]) => !/^(snaptime|snapstate|description|vmstate)$/.test(key)),
-  );
-  config.main.set("parent", name);
-  config.main.set("vmgenid", cluster.random.uuid());
-  cluster.writeGuest(node, vmid, config);
 }
 
 /** DELETE …/snapshot/{snapname} */
@@ -127,34 +159,9 @@ export function* deleteSnapshot(call: Call): Process<unknown> {
   const { cluster, node, parameters } = call;
   const { snapname: name = "" } = parameters;
   yield* cluster.step("delete snapshot request");
-  return fork(call, { type: "qmdelsnapshot" }, () => {
-    return locked(guestLock(node, vmidOf(call)), () => deleteWorker(call, name));
+  return fork(call, { type: "qmdelsnapshot" }, (task) => {
+    return removeSnapshot(call, { node, log: task.log }, { name });
   });
-}
-
-function* deleteWorker({ cluster, node, parameters }: Call, name: string): Process<void> {
-  const vmid = Number(parameters["vmid"]);
-  const config = copyConfig(cluster.readGuest(node, vmid));
-  const section = snapshotOf(config, name);
-  demandUnlocked(config, isSet(parameters["force"]));
-  config.main.set("lock", "snapshot-delete");
-  cluster.writeGuest(node, vmid, config);
-  for (const [key, drive] of drivesOf(section).filter(([, each]) => !isCdrom(each))) {
-    yield* cluster.step(`delete snapshot of ${key}`);
-    const { volume } = findVolume(cluster, node, drive.file);
-    if (volume !== undefined)
-      volume.snapshots = (volume.snapshots ?? []).filter((each) => each !== name);
-  }
-  const parent = section.get("parent");
-  config.snapshots.delete(name);
-  config.main.delete("lock");
-  for (const each of [config.main, ...config.snapshots.values()]) {
-    if (each.get("parent") !== name) continue;
-    if (parent === undefined) each.delete("parent");
-    else each.set("parent", parent);
-  }
-  yield* cluster.step("write config");
-  cluster.writeGuest(node, vmid, config);
 }
 
 /** GET …/snapshot/{snapname}/config */

@@ -10,36 +10,22 @@ import {
   vmidOf,
 } from "../endpoint.ts";
 import { parameterError, PveError } from "../errors.ts";
-import { locked, type Process } from "../process.ts";
+import { locked, type Process, work } from "../process.ts";
 import { propertyOf } from "../schema/check.ts";
 import { splitList } from "../schema/formats.ts";
 import { schemaOf } from "../schema/schema.ts";
-import { free, type Worker } from "../storage/operations.ts";
-import { type Applier, applyPending, write } from "./apply.ts";
-import { cleanUp } from "./create.ts";
-import {
-  drivesOf,
-  isCloudinit,
-  isDriveKey,
-  newCloudinitOf,
-  parseDrive,
-  volumesOfSection,
-} from "./drive.ts";
-import { hotplug } from "./hotplug.ts";
-import { bootOrder } from "./hardware.ts";
-import { makeDisks, type MadeDisks } from "./make-disks.ts";
+import { findTask } from "../tasks.ts";
+import { bootOrder, memoryBytes } from "./hardware.ts";
 import { withAddresses } from "./net.ts";
-import { demandBridgeRights, demandDriveRights, demandOptionRights } from "./rights.ts";
+import {
+  demandBridgeRights,
+  demandDeviceRights,
+  demandDriveRights,
+  demandOptionRights,
+  demandTagRights,
+} from "./rights.ts";
+import { applyUpdate, type Update } from "./update-apply.ts";
 import { demandSshKeys, sortedTags } from "./text.ts";
-
-/** What an update asks for. */
-interface Update {
-  readonly settings: Readonly<Record<string, string>>;
-  readonly deletes: readonly string[];
-  readonly reverts: readonly string[];
-  readonly isForced: boolean;
-  readonly skipsLock: boolean;
-}
 
 const notOptions = new Set(
   "node vmid digest delete revert force skiplock background_delay import-working-storage idlist".split(
@@ -51,7 +37,7 @@ const notOptions = new Set(
 export function* updateVm(call: Call): Process<unknown> {
   const update = yield* prepare(call);
   const lock = guestLock(call.node, vmidOf(call));
-  yield* locked(lock, () => apply(call, update, { node: call.node, log: () => undefined }));
+  yield* locked(lock, () => apply(call, update, () => undefined));
   return null;
 }
 
@@ -60,24 +46,39 @@ export function* updateVmLater(call: Call): Process<unknown> {
   const update = yield* prepare(call);
   const { cluster, node } = call;
   const lock = guestLock(node, vmidOf(call));
-  const text = Object.entries(update.settings).map(([name, value]) => ` -${name} ${value}`);
-  const line = `update VM ${vmidOf(call)}:${text.join("")}`;
+  const shown = Object.entries(update.settings).map(([name, value]) => {
+    return ` -${name} ${name === "cipassword" ? "<hidden>" : value}`;
+  });
+  const start = (): string =>
+    fork(call, { type: "qmconfig" }, (task) => {
+      task.log(`update VM ${vmidOf(call)}:${shown.join("")}`);
+      return locked(lock, () => apply(call, update, task.log));
+    });
   if (cluster.quirks.configLocksInWorker) {
     // Checked at once and again under the lock: what waits may find another file.
     demandCurrent(call, update);
-    return fork(call, { type: "qmconfig" }, (task) => {
-      task.log(line);
-      return locked(lock, () => apply(call, update, { node, log: task.log }));
-    });
+    return yield* awaited(call, start());
   }
-  return yield* locked(lock, function* () {
+  const upid = yield* locked(lock, function* () {
     demandCurrent(call, update);
     yield* cluster.step("fork");
-    return fork(call, { type: "qmconfig" }, (task) => {
-      task.log(line);
-      return locked(lock, () => apply(call, update, { node, log: task.log }));
-    });
+    return start();
   });
+  return yield* awaited(call, upid);
+}
+
+/** With a delay, what ends within it is answered as if it had been done at once. */
+function* awaited(call: Call, upid: string): Process<unknown> {
+  const delayMs = Number(call.parameters["background_delay"] ?? "0") * 1000;
+  for (let waitedMs = 0; waitedMs < delayMs; waitedMs += 1_000) {
+    yield* work("wait for worker", 1_000);
+    const task = findTask(call.cluster, call.node, upid);
+    if (task?.endMs === undefined) continue;
+    const status = task.exitStatus ?? "";
+    if (status === "OK" || status.startsWith("WARNINGS")) return null;
+    throw new PveError(`failed to update VM ${vmidOf(call)}: ${status}`);
+  }
+  return upid;
 }
 
 /** PUT …/unlink: the same as deleting options, by another name. */
@@ -101,15 +102,59 @@ function* prepare(call: Call): Process<Update> {
     isForced: isSet(parameters["force"]),
     skipsLock: isSet(parameters["skiplock"]),
   };
+  demandConsistent(update);
   demandOptionRights(call, vmid, [...update.deletes, ...update.reverts, ...Object.keys(settings)]);
+  if ([...update.deletes, ...Object.keys(settings)].includes("tags")) demandTagRights(call, vmid);
+  demandDeviceRights(call, vmid, settings);
   demandDriveRights(call, vmid, settings);
   demandBridgeRights(call, settings);
   demandSshKeys(settings);
   yield* cluster.step("update request");
   const config = cluster.readGuest(node, vmid);
+  demandDeviceRights(call, vmid, oldDevices(config, update));
   if (cluster.quirks.configChecksLockFirst) demandCurrent(call, update);
   demandBootDevices(config, update);
+  demandBalloon(config, update);
   return update;
+}
+
+function demandConsistent({ settings, deletes, reverts }: Update): void {
+  const isNothing = Object.keys(settings).length + deletes.length + reverts.length === 0;
+  if (isNothing) throw new PveError("no options specified");
+  for (const [name, options] of [["revert", reverts] as const, ["delete", deletes] as const]) {
+    const both = options.find((option) => option in settings);
+    if (both === undefined) continue;
+    const why = `you can't use '-${both}' and -${name} ${both}' at the same time`;
+    throw parameterError({ delete: why });
+  }
+  const both = deletes.find((option) => reverts.includes(option));
+  if (both === undefined) return;
+  const why = `you can't use '-delete ${both}' and -revert ${both}' at the same time`;
+  throw parameterError({ revert: why });
+}
+
+/** Devices that the update takes away or replaces: that needs the same rights. */
+function oldDevices(config: GuestConfig, update: Update): Record<string, string> {
+  const touched = [...update.deletes, ...Object.keys(update.settings)];
+  return Object.fromEntries(
+    touched.flatMap((key) => {
+      const value = config.main.get(key);
+      return value === undefined ? [] : [[key, value]];
+    }),
+  );
+}
+
+function demandBalloon(config: GuestConfig, { settings }: Update): void {
+  const { memory, balloon } = settings;
+  if (memory === undefined && balloon === undefined) return;
+  const planned = new Map([...config.main, ...config.pending]);
+  const mostMib = memoryBytes({
+    ...config,
+    main: new Map([["memory", memory ?? planned.get("memory") ?? "512"]]),
+  });
+  const wanted = Number(balloon ?? planned.get("balloon") ?? "0");
+  if (wanted * 1024 ** 2 <= mostMib) return;
+  throw new PveError("balloon value too large (must be smaller than assigned memory)");
 }
 
 function prepared(call: Call, settings: Readonly<Record<string, string>>): Record<string, string> {
@@ -125,123 +170,33 @@ function optionsIn(call: Call, name: string): string[] {
   const method = schema.methods["PUT /nodes/{node}/qemu/{vmid}/config"];
   return splitList(call.parameters[name] ?? "").map((option) => {
     const isKnown = method !== undefined && propertyOf(schema, method, option) !== undefined;
-    if (!isKnown && option !== "lock" && !/^unused\d+$/.test(option)) {
+    if (!isKnown && !/^(lock|vmstate|unused\d+)$/.test(option)) {
       throw parameterError({ [name]: `unknown option '${option}'` });
     }
     return option;
   });
 }
 
-function demandBootDevices(config: GuestConfig, { settings }: Update): void {
+function demandBootDevices(config: GuestConfig, { settings, deletes }: Update): void {
   if (settings["boot"] === undefined) return;
   for (const device of bootOrder(new Map([["boot", settings["boot"]]]))) {
-    if (config.main.has(device) || config.pending.has(device) || device in settings) continue;
+    const isThere = config.main.has(device) || config.pending.has(device) || device in settings;
+    if (isThere && !deletes.includes(device)) continue;
     throw parameterError({ boot: `invalid bootorder: device '${device}' does not exist'` });
   }
 }
 
-function demandCurrent(call: Call, { skipsLock }: Update): void {
+function demandCurrent(call: Call, { skipsLock, deletes }: Update): void {
   const config = call.cluster.readGuest(call.node, vmidOf(call));
   demandDigest(call);
-  demandUnlocked(config, skipsLock);
+  // Throwing the saved memory away is how a suspended guest is unlocked.
+  const isWeak = config.main.get("lock") === "suspended" && deletes.includes("vmstate");
+  demandUnlocked(config, skipsLock || isWeak);
 }
 
-/** Applies the update, one option after the other: a failure midway keeps the earlier ones. */
-function* apply(call: Call, update: Update, worker: Worker): Process<void> {
+function apply(call: Call, update: Update, log: (line: string) => void): Process<void> {
   demandCurrent(call, update);
-  const { cluster } = call;
-  const applier: Applier = { cluster, worker, vmid: vmidOf(call) };
-  const config = copyConfig(cluster.readGuest(call.node, applier.vmid));
-  for (const key of update.reverts) {
-    config.pending.delete(key);
-    config.pendingDelete.delete(key);
-  }
-  for (const key of update.deletes) {
-    yield* deleteOption(applier, config, { key, isForced: update.isForced });
-    write(applier, config);
-  }
-  yield* setOptions(applier, config, update.settings);
-  if (update.reverts.length > 0) write(applier, config);
-  yield* cluster.step("apply pending");
-  if (cluster.isRunning(worker.node, applier.vmid)) yield* hotplug(applier, config);
-  else yield* applyPending(applier, config);
-}
-
-function* deleteOption(
-  applier: Applier,
-  config: GuestConfig,
-  { key, isForced }: { readonly key: string; readonly isForced: boolean },
-): Process<void> {
-  if (!config.main.has(key)) {
-    config.pending.delete(key);
-    return;
-  }
-  if (/^unused\d+$/.test(key)) {
-    yield* freeUnused(applier, config, key);
-    return;
-  }
-  if (isDriveKey(key) && config.main.get("protection") === "1") {
-    throw new PveError(`can't remove drive '${key}' - protection mode enabled`);
-  }
-  config.pending.delete(key);
-  config.pendingDelete.set(key, { isForced });
-  dropFromBoot(config, key);
-}
-
-/** A device that goes is not booted from any more. */
-function dropFromBoot(config: GuestConfig, key: string): void {
-  const order = bootOrder(new Map([...config.main, ...config.pending]));
-  if (!order.includes(key)) return;
-  const rest = order.filter((device) => device !== key);
-  config.pending.set("boot", rest.length === 0 ? "" : `order=${rest.join(";")}`);
-}
-
-function* freeUnused(applier: Applier, config: GuestConfig, key: string): Process<void> {
-  const volid = parseDrive(config.main.get(key) ?? "").file;
-  if (config.main.get("protection") === "1") {
-    throw new PveError(`can't remove unused disk '${key}' - protection mode enabled`);
-  }
-  const isUsed = [...config.snapshots.values()].some((part) =>
-    volumesOfSection(part).includes(volid),
-  );
-  if (isUsed)
-    throw new PveError(`unable to delete '${volid}' - volume is still in use (snapshot?)`);
-  yield* free(applier.cluster, applier.worker, volid);
-  config.main.delete(key);
-}
-
-function* setOptions(
-  applier: Applier,
-  config: GuestConfig,
-  settings: Readonly<Record<string, string>>,
-): Process<void> {
-  for (const [key, value] of Object.entries(settings)) {
-    const text = isDriveKey(key) ? yield* newDrive(applier, config, { key, value }) : value;
-    config.pendingDelete.delete(key);
-    config.pending.set(key, text);
-    yield* applier.cluster.step(`set ${key}`);
-    write(applier, config);
-  }
-}
-
-function* newDrive(
-  applier: Applier,
-  config: GuestConfig,
-  { key, value }: { readonly key: string; readonly value: string },
-): Process<string> {
-  if (newCloudinitOf(parseDrive(value).file) !== undefined) demandNoOther(config, key);
-  const disks: MadeDisks = { settings: {}, made: [] };
-  try {
-    yield* makeDisks(applier, { [key]: value }, disks);
-  } catch (error) {
-    yield* cleanUp(applier.cluster, applier.worker, disks.made);
-    throw error;
-  }
-  return disks.settings[key] ?? value;
-}
-
-function demandNoOther(config: GuestConfig, key: string): void {
-  const other = drivesOf(config.main).find(([name, drive]) => name !== key && isCloudinit(drive));
-  if (other === undefined) return;
-  throw new PveError(`${key} - cloud-init drive is already attached at '${other[0]}'`);
+  const { cluster, node } = call;
+  const applier = { cluster, worker: { node, log }, vmid: vmidOf(call) };
+  return applyUpdate(applier, copyConfig(cluster.readGuest(node, applier.vmid)), update);
 }
