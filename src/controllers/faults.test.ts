@@ -98,6 +98,40 @@ test("an id that the user chose and a stranger has is a stall that names it, onc
   assert.equal((await listClaims(world.client)).length, 0);
 });
 
+test("what a look refuses is looked at ever more seldom, and goes on when it was mended", async () => {
+  const world = await openWorld();
+  const left = { id: "fast:vm-200-disk-0", owner: "200", storage: "fast", sizeBytes: 1 };
+  world.model.volumes.set(left.id, left);
+  const run = world.start();
+  await createVm(world.client, "web", { externalId: "200" });
+  await comesTo(world, "Stalled", "True OrphanedVolumes");
+  const writes = world.statusWrites.length;
+  await until(world, () => false, 60 * 60_000);
+  assert.equal(world.statusWrites.length, writes, "it is said once");
+  const looks = run.calls.filter((name) => name === "preflight").length;
+  assert.ok(looks >= 6 && looks <= 20, `${looks} looks in an hour`);
+  assert.deepEqual(world.model.effects, []);
+  world.model.volumes.delete(left.id);
+  const isMade = await until(
+    world,
+    async () => isReady(await getVm(world.client, "web")),
+    11 * 60_000,
+  );
+  assert.ok(isMade, "nobody had to ask for it");
+});
+
+test("what was seen is written down and acted on without a second look", async () => {
+  const world = await openWorld();
+  const run = world.start();
+  await createVm(world.client, "web", { disks: [{ name: "root" }] });
+  await ready(world);
+  const steps = world.model.effects.length;
+  const calls = run.calls.slice(run.calls.indexOf("begin"));
+  const looks = calls.filter((name) => name === "observe").length;
+  // One after each step, and one more where a tick came in between.
+  assert.ok(looks <= steps + 1, `${looks} looks for ${steps} steps: ${calls.join("\n")}`);
+});
+
 test("a creation that fails five times stalls, and an edit begins anew", async () => {
   const world = await openWorld();
   world.model.fault = ({ kind }) => (kind === "create" ? "task fails" : "none");
@@ -127,6 +161,29 @@ test("a hypervisor that is away makes its machines Unknown, never missing", asyn
   world.model.isAway = false;
   await ready(world);
   assert.equal(world.model.machines.size, 1);
+});
+
+test("a hypervisor that went away is tried again after half a minute, or when a person asks", async () => {
+  const world = await openWorld();
+  world.start();
+  await createVm(world.client, "web");
+  await ready(world);
+  const hypervisors = world.client.of(hypervisorKind);
+  const isConnected = async (): Promise<boolean> => {
+    const { status } = await hypervisors.get({ name: "model" });
+    return status?.failure === undefined;
+  };
+  world.model.isAway = true;
+  await until(world, async () => !(await isConnected()));
+  world.model.isAway = false;
+  assert.ok(await until(world, isConnected, 37_000), "it took longer than the first wait");
+  world.model.isAway = true;
+  await until(world, async () => !(await isConnected()));
+  await until(world, () => false, 20 * 60_000);
+  world.model.isAway = false;
+  const asked = { metadata: { annotations: { [annotations.reconcileAt]: "now" } } };
+  await hypervisors.patch({ name: "model" }, { merge: asked });
+  assert.ok(await until(world, isConnected, 1_000), "a person asked, and nothing happened");
 });
 
 test("a missing image is named, and the machine is made when it appears", async () => {

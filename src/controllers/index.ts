@@ -46,6 +46,7 @@ export function startControllers(options: ControllersOptions): RunningController
     random,
     identity,
     ...controllersLease,
+    ...options.lease,
     graceMs: options.graceMs ?? graceMsDefault,
     whenAbsent: options.whenAbsent ?? "wait",
     onStarted: () => {
@@ -78,8 +79,8 @@ interface TermOptions extends Pick<Ground, "options" | "metricsOf"> {
 
 function startTerm({ options, lease, metricsOf }: TermOptions): Term {
   const { client, clock, random, log } = options;
-  const onError = (error: unknown): void => {
-    log("warn", "an informer failed", { error: String(error) });
+  const onError = (error: unknown, kind: string): void => {
+    log("warn", "a kind cannot be followed", { kind, error: String(error) });
   };
   const informers = startInformers({ client, clock, random, onError });
   const limitOf = (name: string): number =>

@@ -14,8 +14,15 @@ import type {
   VMImage,
   VMNetwork,
 } from "../api/index.ts";
-import { createInformer, type Client, type Informer } from "../client/index.ts";
+import {
+  createInformer,
+  type Client,
+  type Indexes,
+  type Informer,
+  type Kind,
+} from "../client/index.ts";
 import type { Clock } from "../kernel/clock.ts";
+import type { KubeObject } from "../kernel/object.ts";
 import type { Random } from "../kernel/random.ts";
 import { claimIndexes } from "./claims/index.ts";
 
@@ -32,7 +39,8 @@ export interface InformerDeps {
   readonly client: Client;
   readonly clock: Clock;
   readonly random: Random;
-  readonly onError: (error: unknown) => void;
+  /** Told of every failure to follow a kind, by its plural. */
+  readonly onError: (error: unknown, kind: string) => void;
 }
 
 /** How VMs are found by what they refer to. */
@@ -59,13 +67,20 @@ const vmIndexes = {
 
 /** Starts copies of all that the controllers read. */
 export function startInformers(deps: InformerDeps): Informers {
+  const follow = <Read extends KubeObject, Written>(
+    kind: Kind<Read, Written>,
+    indexes: Indexes<Read> = {},
+  ): Informer<Read> => {
+    const onError = (error: unknown): void => deps.onError(error, kind.plural);
+    return createInformer({ ...deps, kind, indexes, onError });
+  };
   return {
-    vms: createInformer({ ...deps, kind: virtualMachineKind, indexes: vmIndexes }),
-    hypervisors: createInformer({ ...deps, kind: hypervisorKind }),
-    claims: createInformer({ ...deps, kind: claimKind, indexes: claimIndexes }),
-    classes: createInformer({ ...deps, kind: vmClassKind }),
-    images: createInformer({ ...deps, kind: vmImageKind }),
-    networks: createInformer({ ...deps, kind: vmNetworkKind }),
+    vms: follow(virtualMachineKind, vmIndexes),
+    hypervisors: follow(hypervisorKind),
+    claims: follow(claimKind, claimIndexes),
+    classes: follow(vmClassKind),
+    images: follow(vmImageKind),
+    networks: follow(vmNetworkKind),
   };
 }
 

@@ -20,8 +20,8 @@ import { Ledger, reconcileClaim, WrittenObjects } from "./claims/index.ts";
 import { Connections, reconcileHypervisor, type Session } from "./hypervisor/index.ts";
 import type { Informers } from "./informers.ts";
 import type { ControllersOptions } from "./options.ts";
-import { reconcileVm, type VmMemory } from "./virtual-machine/index.ts";
-import { reconcileImage, type ImageMemory } from "./vm-image/index.ts";
+import { reconcileVm, TaskPace, type VmMemory } from "./virtual-machine/index.ts";
+import { imagesWanted, reconcileImage, wishesFor, type ImageMemory } from "./vm-image/index.ts";
 
 /** What all controllers of one term stand on. */
 export interface Ground {
@@ -76,6 +76,7 @@ export class Reign {
     };
     this.#unlisten = this.#connections.on({
       changed: (name) => this.#hypervisorChanged(name),
+      improved: (name) => this.#retryFailed(name),
       rows: (name, externalIds) => this.#rowsChanged(name, new Set(externalIds)),
       looked: (name, inventory) => this.#lookForMissing(name, inventory),
     });
@@ -147,14 +148,13 @@ export class Reign {
       images: this.#images,
       memory: this.#imageMemory,
     };
-    const imageKeys = ({ metadata, spec }: VirtualMachine): string[] => {
-      const { image, clone } = spec.source ?? {};
-      const names = [image?.name, clone?.imageRef?.name].filter((name) => name !== undefined);
-      return names.map((name) => `${metadata.namespace ?? ""}/${name}`);
-    };
     return this.#start({
       name: "image",
-      sources: [ownObjects(images), relatedObjects(vms, imageKeys), onlyComplete(hypervisors)],
+      sources: [
+        ownObjects(images),
+        relatedObjects(vms, imagesWanted, wishesFor),
+        onlyComplete(hypervisors),
+      ],
       reconcile: (key) => reconcileImage(key, deps),
     });
   }
@@ -168,6 +168,7 @@ export class Reign {
       clock,
       random,
       slots,
+      pace: new TaskPace(),
       fence: { mayWrite },
       vms: this.#vms,
       lookups: { vms, hypervisors, classes, images, networks },
@@ -206,6 +207,15 @@ export class Reign {
     }
     for (const { metadata } of informers.images.list()) {
       this.#controllers.image.wake(objectKey(metadata));
+    }
+  }
+
+  #retryFailed(name: string): void {
+    for (const { metadata, status } of this.#ground.informers.vms.byIndex("hypervisor", name)) {
+      if (status?.failure === undefined) continue;
+      const memory = this.#vmMemory.get(objectKey(metadata));
+      if (memory !== undefined) delete memory.retry;
+      this.#controllers.vm.wake(objectKey(metadata));
     }
   }
 

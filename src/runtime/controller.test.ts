@@ -169,6 +169,22 @@ describe("a controller", () => {
     assert.deepEqual(keys, ["a", "a", "b", "b"]);
   });
 
+  test("looks at what depends on another object only when the part that matters changes", async () => {
+    const images = fakeInformer();
+    const usersOf = (): string[] => ["default/a"];
+    const partOf = (image: KubeObject): unknown => image["place"];
+    images.put("image", { place: "here", status: 1 });
+    const { runs } = open([], { sources: [relatedObjects(images.informer, usersOf, partOf)] });
+    images.sync();
+    await flush();
+    images.put("image", { place: "here", status: 2 });
+    await flush();
+    assert.equal(runs.length, 1, "a status that does not matter");
+    images.put("image", { place: "there", status: 2 });
+    await flush();
+    assert.equal(runs.length, 2, "the part that matters");
+  });
+
   test("steps on at once, waits as long as told, and rests when settled", async () => {
     const { clock, widgets, runs } = open([again("Claimed"), again("Copying", 1_000), settled]);
     widgets.sync();

@@ -47,10 +47,14 @@ export function ownObjects<Read extends KubeObject>(informer: Informer<Read>): S
   };
 }
 
-/** Objects of another kind, and the keys that depend on each. */
+/**
+ * Objects of another kind, and the keys that depend on each. Where `partOf` says what of an object
+ * matters to them, an update that changes neither that nor the keys is not looked at.
+ */
 export function relatedObjects<Read extends KubeObject>(
   informer: Informer<Read>,
   keysOf: (object: Read) => readonly string[],
+  partOf: (object: Read) => unknown = (object) => object,
 ): Source {
   return {
     synced: informer.synced,
@@ -62,7 +66,10 @@ export function relatedObjects<Read extends KubeObject>(
       return informer.on({
         added: (object) => lookAll(keysOf(object)),
         // What it pointed to before must hear of it too.
-        updated: (object, old) => lookAll([...keysOf(old), ...keysOf(object)]),
+        updated: (object, old) => {
+          const isNews = !jsonEqual([keysOf(old), partOf(old)], [keysOf(object), partOf(object)]);
+          if (isNews) lookAll([...keysOf(old), ...keysOf(object)]);
+        },
         deleted: (old) => lookAll(keysOf(old)),
       });
     },

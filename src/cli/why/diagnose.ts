@@ -37,7 +37,9 @@ export async function diagnose(
     const deeper: Suspect[] = [];
     const references = depth < depthMax ? referencesOf(object) : [];
     for (const reference of references) deeper.push(...(await follow(reference, depth)));
-    const findings = findingsOf(object);
+    const findings = findingsOf(object).map((finding) => {
+      return followsFrom(finding, deeper) ? { ...finding, follows: true } : finding;
+    });
     const name = shownName(kind, object.metadata.name ?? "");
     return findings.length === 0 ? deeper : [...deeper, { name, object, findings }];
   }
@@ -60,6 +62,14 @@ export async function diagnose(
       throw error;
     }
   }
+}
+
+/** Whether something deeper explains it: then there is nothing to do about it here. */
+function followsFrom({ reason, cause }: Finding, deeper: readonly Suspect[]): boolean {
+  const told = deeper.flatMap(({ findings }) => findings);
+  if (reason === "DependencyNotReady") return told.length > 0;
+  if (reason === "ImageNotFound") return told.some((finding) => finding.reason === "NotFound");
+  return cause !== undefined && told.some((finding) => finding.cause === cause);
 }
 
 function keyOf(kind: ServedKind, meta: { namespace?: string | undefined; name?: string }): string {

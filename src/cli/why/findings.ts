@@ -1,4 +1,4 @@
-import { berthKinds } from "../../api/index.ts";
+import { berthKinds, sharedReasons } from "../../api/index.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import { apiVersionOf, type KubeObject } from "../../kernel/object.ts";
 import { conditionsOf } from "../objects/expectation.ts";
@@ -12,23 +12,28 @@ export interface Finding {
   /** Further facts, a line or more each: the hypervisor's own words, how often, since when. */
   readonly details: readonly string[];
   readonly advice: readonly string[];
+  /** The hypervisor's own words, by which a cause is known again in what follows from it. */
+  readonly cause?: string | undefined;
+  /** It is so only because of what something deeper was found with. */
+  readonly follows?: boolean;
 }
 
 /** Everything that is the matter with an object by its own status; empty where all is well. */
 export function findingsOf(object: KubeObject): Finding[] {
   const failure = failureOf(object);
-  const told = failure === undefined ? "" : failure.message;
-  const conditions = conditionsOf(object).filter(isAmiss).map(conditionFinding);
-  // Conditions repeat the failure in one sentence: it is told once, in full.
-  const others = conditions.filter(({ message, reason }) => {
-    return failure === undefined || (message !== told && reason !== failure.reason);
-  });
+  const amiss = conditionsOf(object).filter(isAmiss);
+  // These repeat the failure, or follow from it: it is told once, in full.
+  const others =
+    failure === undefined ? amiss : amiss.filter(({ type }) => !summaries.includes(textOf(type)));
   return [
     ...(failure === undefined ? [] : [failure]),
-    ...withoutRepeats(others),
+    ...withoutRepeats(others.map(conditionFinding)),
     ...observationFindings(object),
   ];
 }
+
+/** Conditions that say how it stands as a whole. */
+const summaries = ["Ready", "Synced", "Provisioned", "Reachable", "Reconciling", "Stalled"];
 
 /** Conditions that nothing waits for, or that follow what was declared. */
 const harmless = ["AgentReady", "Running"];
@@ -69,20 +74,33 @@ function withoutRepeats(findings: readonly Finding[]): Finding[] {
 function failureOf(object: KubeObject): Finding | undefined {
   const failure = statusOf(object)["failure"];
   if (!isJsonObject(failure)) return undefined;
-  const reason = textOf(failure["category"]);
+  const category = textOf(failure["category"]);
   const { cause, step, remedy } = failure;
-  const advice = adviceOn(reason);
+  const exact = exactReason(object, category);
+  const advice = adviceOn(category);
   return {
-    reason,
+    reason: exact === undefined ? category : `${exact} (${category})`,
     message: textOf(failure["message"]),
+    ...(typeof cause === "string" ? { cause } : {}),
     details: [
       ...(typeof cause === "string" ? [`in its own words: ${textOf(cause)}`] : []),
       ...(typeof step === "string" ? [`at the step ${textOf(step)}`] : []),
       ...attemptsLine(failure),
-      ...(advice === undefined ? [] : [advice.meaning]),
+      ...(advice === undefined || exact !== undefined ? [] : [advice.meaning]),
     ],
-    advice: adviceLines(remedy, advice?.hint),
+    advice: [
+      ...adviceLines(remedy, advice?.hint),
+      ...(advice === undefined ? [] : [`More about it: ${advice.page}`]),
+    ],
   };
+}
+
+/** A word of the kind's own, such as SystemClaimedTwice, says more than the category. */
+function exactReason(object: KubeObject, category: string): string | undefined {
+  const ready = conditionsOf(object).find(({ type }) => type === "Ready");
+  const reason = textOf(ready?.["reason"] ?? "");
+  const isExact = reason !== "" && reason !== category && !(reason in sharedReasons);
+  return isExact && ready?.["status"] !== "True" ? reason : undefined;
 }
 
 function attemptsLine(failure: JsonObject): string[] {

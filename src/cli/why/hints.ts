@@ -22,13 +22,21 @@ const hints: Readonly<Record<FailureCategory, string>> = {
 export interface Advice {
   readonly meaning: string;
   readonly hint: string;
+  /** Where it is explained at length. */
+  readonly page: string;
 }
 
 /** Undefined for reasons that are not failures. */
 export function adviceOn(reason: string): Advice | undefined {
   const category = categories.find((known) => known === reason);
   if (category === undefined) return undefined;
-  return { meaning: failureMeanings[category], hint: hints[category] };
+  return { meaning: failureMeanings[category], hint: hints[category], page: pageOf(category) };
+}
+
+/** "docs/troubleshooting/lock-error.md" */
+function pageOf(category: FailureCategory): string {
+  const words = category.replaceAll(/([A-Z]+)(?=[A-Z][a-z])|([a-z])(?=[A-Z])/g, "$1$2-");
+  return `docs/troubleshooting/${words.toLowerCase()}.md`;
 }
 
 // cast: the keys of this table are the categories, and it has no others.

@@ -1,3 +1,4 @@
+import { categoryPolicies, type CategoryPolicy } from "../../hypervisor/index.ts";
 import { humanAge, humanDuration } from "../../kernel/human-duration.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import type { KubeObject } from "../../kernel/object.ts";
@@ -45,17 +46,25 @@ function headline({ name, object, suspects, paint, nowMs }: Explanation): string
 }
 
 function suspectLines(suspect: Suspect, index: number, { paint }: Explanation): string[] {
-  return suspect.findings.flatMap((finding) => [
-    "",
-    `${index + 1}. ${paint("strong", suspect.name)}: ${paint("bad", finding.reason)}`,
-    ...indented(finding.message),
-    ...finding.details.flatMap((detail) => indented(detail).map((line) => paint("faint", line))),
-    ...remedyLines(finding),
-  ]);
+  return suspect.findings.flatMap((finding, position) => {
+    const number = position === 0 ? `${index + 1}.` : "  ";
+    const details = finding.follows === true ? [followsText] : finding.details;
+    return [
+      "",
+      `${number} ${paint("strong", suspect.name)}: ${paint("bad", finding.reason)}`,
+      ...indented(finding.message),
+      ...details.flatMap((detail) => indented(detail).map((line) => paint("faint", line))),
+      ...remedyLines(finding),
+    ];
+  });
 }
 
-function remedyLines({ advice }: Finding): string[] {
-  return advice.flatMap((text) => indented(`What to do: ${text}`));
+const followsText = "This follows from what stands above it.";
+
+function remedyLines({ advice, follows }: Finding): string[] {
+  const [first, ...more] = follows === true ? [] : advice;
+  if (first === undefined) return [];
+  return [...indented(`What to do: ${first}`), ...more.flatMap(indented)];
 }
 
 /** What is going on at this moment: the open operation, what is waited for, the next attempt. */
@@ -83,9 +92,17 @@ function waitingLine({ kind, name, since }: JsonObject, nowMs: number): string {
   return `waiting for ${textOf(kind)} ${textOf(name)} since ${humanAge(since, nowMs)}`;
 }
 
-function retryLine({ nextRetryAt }: JsonObject, nowMs: number): string {
-  if (typeof nextRetryAt !== "string") return "no further attempt before something changes";
-  return `next attempt ${relative(nextRetryAt, nowMs)}`;
+/** By the policy of the category, in words. */
+function retryLine({ nextRetryAt, category, step }: JsonObject, nowMs: number): string {
+  if (typeof nextRetryAt === "string") return `next attempt ${relative(nextRetryAt, nowMs)}`;
+  const isWaiting = policyOf(textOf(category))?.next === "wait";
+  if (isWaiting) return "Berth goes on by itself when what it waits for is there";
+  if (typeof step === "string") return "no further attempt before the declaration changes";
+  return "nothing is tried before this is mended; Berth looks by itself whether it is";
+}
+
+function policyOf(category: string): CategoryPolicy | undefined {
+  return Object.entries(categoryPolicies).find(([known]) => known === category)?.[1];
 }
 
 /** "in 30s (2026-01-02T03:04:05Z)", or "2m ago (…)". */

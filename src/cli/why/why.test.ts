@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { beforeEach, describe, test } from "node:test";
 import { failureMeanings } from "../../api/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
@@ -96,6 +97,54 @@ describe("why", () => {
     assert.equal(text.match(/CreationFailed/g)?.length, 1, "the condition does not repeat it");
   });
 
+  test("says what to do once, at the cause, and of the rest that it follows", async () => {
+    await bench.write("POST", vms, machine("web"));
+    const at = formatTime(bench.clock.nowMs());
+    const times = { attempts: 1, firstAt: at, lastAt: at };
+    const cause = "connect ECONNREFUSED";
+    const message = "Could not ask for the version: not reachable.";
+    const hypervisor = {
+      apiVersion,
+      kind: "Hypervisor",
+      metadata: { name: "pve" },
+      spec: {
+        type: "proxmox",
+        endpoints: ["https://pve.example:8006"],
+        credentials: { secretRef: { namespace: "berth-system", name: "pve" } },
+      },
+    };
+    await bench.write("POST", `${group}/hypervisors`, hypervisor);
+    await setStatus(`${group}/hypervisors/pve`, {
+      observedGeneration: 1,
+      conditions: [ready("False", "NetworkError", message)],
+      failure: { category: "NetworkError", message, cause, ...times },
+    });
+    await setStatus(`${vms}/web`, {
+      observedGeneration: 1,
+      conditions: [ready("Unknown", "Unreachable", message)],
+      failure: { category: "NetworkError", message, cause, ...times },
+    });
+    const text = await ask("vm/web");
+    assert.match(text, /\. hypervisor\.berth\.dev\/pve: NetworkError\n {3}Could not ask/);
+    assert.match(text, /web: NetworkError\n.*\n {3}This follows from what stands above it\.\n/);
+    assert.equal(text.match(/Check that the hypervisor is up/g)?.length, 1, text);
+    assert.match(text, /More about it: docs\/troubleshooting\/network-error\.md/);
+  });
+
+  test("tells by its own word what a category alone does not say, and when it goes on", async () => {
+    await bench.write("POST", vms, machine("web"));
+    const at = formatTime(bench.clock.nowMs());
+    const message = "The disk is too small.";
+    await setStatus(`${vms}/web`, {
+      observedGeneration: 1,
+      conditions: [ready("False", "TooSmall", message)],
+      failure: { category: "ConfigurationError", message, attempts: 1, firstAt: at, lastAt: at },
+    });
+    const text = await ask("vm/web");
+    assert.match(text, /web: TooSmall \(ConfigurationError\)/);
+    assert.match(text, /Berth looks by itself whether it is/);
+  });
+
   test("tells what happened, in order, from the Events", async () => {
     const { metadata } = await bench.write("POST", vms, machine("web"));
     const event = (name: string, reason: string, ago: number): object => ({
@@ -138,9 +187,15 @@ describe("why", () => {
   });
 });
 
-test("every category of failure has a meaning and something to do", () => {
+test("every category of failure has a meaning, something to do, and a page that explains it", () => {
+  const folder = new URL("../../../docs/troubleshooting/README.md", import.meta.url);
+  const index = readFileSync(folder, "utf8");
   for (const category of Object.keys(failureMeanings)) {
-    assert.ok((adviceOn(category)?.hint ?? "").length > 10, category);
+    const { hint = "", page = "" } = adviceOn(category) ?? {};
+    assert.ok(hint.length > 10, category);
+    const text = readFileSync(new URL(`../../../${page}`, import.meta.url), "utf8");
+    assert.ok(text.startsWith(`# ${category}\n`), page);
+    assert.match(index, new RegExp(`\\(${page.split("/").at(-1)}\\)`), "in the index");
   }
   assert.equal(adviceOn("Succeeded"), undefined);
 });

@@ -18,6 +18,8 @@ export interface FailureMoment {
 const none: Partial<StatusFailure> = {};
 const causeMax = 8192;
 const textMax = 2048;
+/** As much as the message of a condition may have, with room to spare. */
+const conditionMax = 4000;
 
 /**
  * A failure with when it began and what comes next. One that only waits or stalls keeps its times:
@@ -32,7 +34,7 @@ export function describeFailure(failure: Failure, moment: FailureMoment): Status
   const isRepeated = same.attempts === attempts && nextRetryMs === undefined;
   return defined<StatusFailure>({
     category,
-    message: message.slice(0, textMax),
+    message: sentenceOf(message).slice(0, textMax),
     cause: cause?.slice(0, causeMax),
     step,
     attempts,
@@ -41,6 +43,19 @@ export function describeFailure(failure: Failure, moment: FailureMoment): Status
     nextRetryAt: timeOf(nextRetryMs),
     remedy: remedy?.slice(0, textMax),
   });
+}
+
+/** A failure in one text: what is the matter, and what can be done. */
+export function failureText({ message, remedy }: Pick<Failure, "message" | "remedy">): string {
+  const text = remedy === undefined ? message : `${sentenceOf(message)} ${remedy}`;
+  return sentenceOf(text).slice(0, conditionMax);
+}
+
+/** Drivers say it as a part of a sentence; people are told whole ones. */
+function sentenceOf(text: string): string {
+  // A field or an id that stands first keeps its own spelling.
+  const head = /^[a-z]+ /.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
+  return /[.!?…]$/.test(head) ? head : `${head}.`;
 }
 
 function timeOf(timeMs: number | undefined): string | undefined {

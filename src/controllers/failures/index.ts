@@ -1,2 +1,7 @@
 export { defined } from "./defined.ts";
-export { describeFailure, type FailureMoment, type StatusFailure } from "./describe-failure.ts";
+export {
+  describeFailure,
+  failureText,
+  type FailureMoment,
+  type StatusFailure,
+} from "./describe-failure.ts";

@@ -32,6 +32,8 @@ export interface ConnectionListener {
   readonly changed: (hypervisor: string) => void;
   /** Rows of its inventory are not as they were, by the ids of the machines. */
   readonly rows: (hypervisor: string, externalIds: readonly string[]) => void;
+  /** A node or a storage can be used that could not: what failed for the lack of it may not now. */
+  readonly improved: (hypervisor: string) => void;
   /** It was looked at whole: whoever is not in it should look for itself. */
   readonly looked: (hypervisor: string, inventory: Inventory) => void;
 }
@@ -54,6 +56,9 @@ export class Connections {
     const old = this.#reaches.get(name);
     this.#reaches.set(name, reach);
     if (old?.is !== reach.is) return this.#changed(name);
+    // Whoever waits for it tells why, and that may have become another reason.
+    const isNews = old.is === "away" && reach.is === "away" && !isSameFailure(old, reach);
+    if (isNews) return this.#changed(name);
     if (old.is === "ready" && reach.is === "ready") {
       this.#tell(name, old.connection, reach.connection);
     }
@@ -62,7 +67,9 @@ export class Connections {
   #tell(name: string, old: Connection, { spec, inventory }: Connection): void {
     if (!jsonEqual(old.spec, spec)) this.#changed(name);
     const ids = changedRows(old.inventory, inventory);
+    const isBetter = isImproved(old.inventory, inventory);
     for (const listener of this.#listeners) {
+      if (isBetter) listener.improved(name);
       if (ids.length > 0) listener.rows(name, ids);
       if (inventory.isComplete) listener.looked(name, inventory);
     }
@@ -77,6 +84,10 @@ export class Connections {
   }
 }
 
+function isSameFailure(left: Reach & { is: "away" }, right: Reach & { is: "away" }): boolean {
+  return jsonEqual(left.failure, right.failure);
+}
+
 /** Machines that came, went or show another hint. What a partial view lacks is no change. */
 export function changedRows(old: Inventory, inventory: Inventory): string[] {
   const before = new Map(old.machines.map((row) => [row.externalId, rowText(row)]));
@@ -88,6 +99,21 @@ export function changedRows(old: Inventory, inventory: Inventory): string[] {
   return inventory.isComplete ? [...changed, ...before.keys()] : changed;
 }
 
+/** Whether a node became healthy, or a storage usable, or either is new. */
+function isImproved(old: Inventory, inventory: Inventory): boolean {
+  const before = new Set(usableParts(old));
+  return usableParts(inventory).some((part) => !before.has(part));
+}
+
+function usableParts({ nodes, storages }: Inventory): string[] {
+  const healthy = nodes.filter(({ health }) => health === "Healthy");
+  const usable = storages.filter(({ isUsable }) => isUsable);
+  return [
+    ...healthy.map(({ name }) => `node ${name}`),
+    ...usable.map(({ name, node }) => `storage ${name} of ${node}`),
+  ];
+}
+
 function rowText({ node, kind, power, lock, hint }: Inventory["machines"][number]): string {
   return [node, kind, power, lock ?? "", hint].join("\n");
 }
@@ -96,6 +122,6 @@ function notConnected(name: string): Failure {
   return {
     category: "DependencyNotReady",
     message: `The Hypervisor ${name} is missing or not connected yet.`,
-    remedy: `kubectl get hypervisor ${name}`,
+    remedy: `See berth get hypervisor ${name}. Berth goes on by itself.`,
   };
 }

@@ -1,4 +1,4 @@
-import { failureReasons, finalizers, hypervisorKind } from "../../api/index.ts";
+import { annotations, failureReasons, finalizers, hypervisorKind } from "../../api/index.ts";
 import type { Hypervisor, HypervisorStatus, VirtualMachine } from "../../api/index.ts";
 import type { Client, Informer } from "../../client/index.ts";
 import { categoryPolicies } from "../../hypervisor/index.ts";
@@ -44,10 +44,14 @@ export interface Session {
   readonly driver: HypervisorDriver;
   system?: SystemView;
   systemAtMs?: number;
-  /** Failures one after the other. */
+  /** Looks that failed, one after the other. */
   failures: number;
+  /** How often in a row it was found to be in trouble: a first lost reply is none yet. */
+  troubles: number;
   /** Not before, unless the object or the Secret is another. */
   retryAtMs: number;
+  /** The last word of a person who asked for another try. */
+  asked?: string | undefined;
 }
 
 /** How often the system itself is asked who it is; in between the inventory is enough. */
@@ -72,8 +76,18 @@ export async function reconcileHypervisor(key: string, deps: HypervisorDeps): Pr
     return troubled(held, deps, refused);
   }
   const session = sessionOf(held, deps, secret);
-  if (deps.clock.nowMs() < session.retryAtMs) return again("Backoff", tickMsOf(held, deps));
+  heedWord(session, held);
+  const waitMs = session.retryAtMs - deps.clock.nowMs();
+  if (waitMs > 0) return again("Backoff", Math.min(waitMs, tickMsOf(held, deps)));
   return tick(held, deps, { session, secret });
+}
+
+/** A person who asks for another try need not wait for the next one. */
+function heedWord(session: Session, { metadata }: Hypervisor): void {
+  const asked = metadata.annotations?.[annotations.reconcileAt];
+  if (asked === session.asked) return;
+  session.asked = asked;
+  session.retryAtMs = 0;
 }
 
 function drop(key: string, deps: HypervisorDeps): Outcome {
@@ -132,7 +146,8 @@ function sessionOf(
   if (old?.madeFrom === madeFrom) return old;
   closeSession(name, deps);
   const driver = deps.connect(hypervisor, secret?.credentials);
-  const session: Session = { madeFrom, driver, failures: 0, retryAtMs: 0 };
+  const asked = hypervisor.metadata.annotations?.[annotations.reconcileAt];
+  const session: Session = { madeFrom, driver, failures: 0, troubles: 0, retryAtMs: 0, asked };
   deps.sessions.set(name, session);
   return session;
 }
@@ -154,6 +169,7 @@ async function tick(hypervisor: Hypervisor, deps: HypervisorDeps, look: Look): P
   const inventory = await session.driver.inventory();
   if (!inventory.ok) return unreached(known, deps, { session, failure: inventory.failure });
   session.failures = 0;
+  session.troubles = 0;
   return connected(known, deps, { ...look, system: system.value, inventory: inventory.value });
 }
 
@@ -218,7 +234,9 @@ async function unreached(
   if (failure.category === "NetworkError" && wasReady && session.failures < failuresMax) {
     return again("Unreached", retrySoonMs);
   }
-  return troubled(hypervisor, deps, { reason: failureReasons[failure.category], failure });
+  session.troubles += 1;
+  const reason = failure.connection ?? failureReasons[failure.category];
+  return troubled(hypervisor, deps, { reason, failure });
 }
 
 /** Says what is wrong, and takes the connection away from everybody. */
@@ -233,7 +251,7 @@ async function troubled(
   connections.set(name, { is: "away", failure: awayFailure(name, trouble) });
   const session = sessions.get(name);
   const policy = categoryPolicies[failure.category];
-  const attempts = Math.max(1, session?.failures ?? 1);
+  const attempts = Math.max(1, session?.troubles ?? 1);
   const next = nextAttempt(policy, attempts, random);
   const nowMs = clock.nowMs();
   const afterMs = next.type === "retry" ? next.afterMs : stalledMs;

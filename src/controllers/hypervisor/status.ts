@@ -3,6 +3,7 @@ import type { Hypervisor, HypervisorStatus } from "../../api/index.ts";
 import type { Inventory, InventoryStorage, SystemView } from "../../hypervisor/index.ts";
 import type { Condition } from "../../kernel/object.ts";
 import { removeCondition, setCondition, type ConditionState } from "../../runtime/index.ts";
+import { failureText } from "../failures/index.ts";
 import type { Trouble } from "./plan.ts";
 
 export type HypervisorFailure = NonNullable<HypervisorStatus["failure"]>;
@@ -71,9 +72,7 @@ function statesOf(view: HypervisorView): Iterable<ConditionState> {
 
 function* awayStates(view: HypervisorView & { is: "away" }): Iterable<ConditionState> {
   const { reason, failure } = view.trouble;
-  const { remedy } = failure;
-  const message = remedy === undefined ? failure.message : `${failure.message} ${remedy}`;
-  const state = { reason, message: message.slice(0, 4000) };
+  const state = { reason, message: failureText(failure) };
   yield { ...state, type: hypervisorConditions.Ready, status: "False" };
   if (failure.category === "NetworkError") {
     yield { ...state, type: hypervisorConditions.Reachable, status: "False" };

@@ -33,9 +33,16 @@ export async function readSecret(
     const credentials = decoded(secret["data"]);
     return { key: `${ref.namespace}/${ref.name}`, resourceVersion, credentials };
   } catch (error) {
-    if (!(error instanceof ApiError) || error.code !== 404) throw error;
-    return noSecret(ref);
+    return troubleOf(error, ref);
   }
+}
+
+type SecretRef = { readonly namespace: string; readonly name: string };
+
+function troubleOf(error: unknown, ref: SecretRef): Trouble {
+  if (error instanceof ApiError && error.code === 404) return noSecret(ref);
+  if (error instanceof ApiError && error.code === 403) return forbiddenSecret(ref, error);
+  throw error;
 }
 
 /** Lets go of a Secret that a Hypervisor no longer uses. */
@@ -58,13 +65,27 @@ function decoded(data: unknown): Credentials {
   return Object.fromEntries(texts);
 }
 
-function noSecret({ namespace, name }: { namespace: string; name: string }): Trouble {
+function noSecret({ namespace, name }: SecretRef): Trouble {
   return {
     reason: hypervisorReasons.CredentialsMissing,
     failure: {
       category: "DependencyNotReady",
       message: `There is no Secret ${namespace}/${name}.`,
       remedy: "Create it, or name another in spec.credentials. Berth goes on by itself.",
+    },
+  };
+}
+
+/** On a cluster of Kubernetes the controllers may do only what their account was given. */
+function forbiddenSecret({ namespace, name }: SecretRef, { message }: ApiError): Trouble {
+  return {
+    reason: hypervisorReasons.CredentialsMissing,
+    failure: {
+      category: "DependencyNotReady",
+      message: `The controllers may not use the Secret ${namespace}/${name}: ${message}`,
+      remedy:
+        "Let their account get and patch Secrets of that namespace, or put the Secret into " +
+        "berth-system. Berth goes on by itself.",
     },
   };
 }

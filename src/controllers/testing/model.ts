@@ -52,6 +52,16 @@ interface ModelVolume {
   sizeBytes: number;
 }
 
+type ModelChange =
+  | "addDisk"
+  | "grow"
+  | "configure"
+  | "stamp"
+  | "release"
+  | "powerOn"
+  | "powerOff"
+  | "destroy";
+
 const gib = 1024 ** 3;
 const away: Failure = { category: "NetworkError", message: "The model does not answer." };
 
@@ -155,6 +165,9 @@ export class ModelHypervisor {
         ),
       leftovers: (claim) => this.#answer(() => this.#leftovers(claim)),
       images: () => this.#answer(() => [...this.images.values()]),
+      discs: () => this.#answer(() => []),
+      guest: () => this.#answer(() => ({ agent: "Silent" })),
+      changeOf: () => ({ class: "Live", detail: "The model takes everything." }),
       close: () => undefined,
     };
   }
@@ -287,6 +300,10 @@ export class ModelHypervisor {
       case "powerOff":
       case "destroy":
         return this.#change(operation, isFailing);
+      default: {
+        const message = `The model has no ${operation.kind}.`;
+        return { outcome: "refused", failure: { category: "APINotSupported", message } };
+      }
     }
   }
 
@@ -330,7 +347,7 @@ export class ModelHypervisor {
   }
 
   #change(
-    operation: Exclude<Operation, { kind: "create" | "fetchImage" | "removeVolume" }>,
+    operation: Extract<Operation, { kind: ModelChange }>,
     isFailing: boolean,
   ): Begun {
     const { claim, at } = operation;

@@ -89,9 +89,20 @@ async function resolvePassword({ vm, deps }: ConnectedTurn): Promise<Answer<stri
     if (typeof value === "string") return answered(Buffer.from(value, "base64").toString());
     return failed(noKey(vm, ref));
   } catch (error) {
-    if (!(error instanceof ApiError) || error.code !== 404) throw error;
-    return failed(absent("Secret", ref.name, namespace));
+    return failed(unreadable(error, ref.name, namespace));
   }
+}
+
+/** On a cluster of Kubernetes the controllers may do only what their account was given. */
+function unreadable(error: unknown, name: string, namespace: string): Failure {
+  if (!(error instanceof ApiError)) throw error;
+  if (error.code === 404) return absent("Secret", name, namespace);
+  if (error.code !== 403) throw error;
+  return {
+    category: "DependencyNotReady",
+    message: `The controllers may not read the Secret ${namespace}/${name}: ${error.message}`,
+    remedy: "Let their account get Secrets of that namespace. Berth goes on by itself.",
+  };
 }
 
 function noKey({ metadata }: VirtualMachine, ref: { name: string; key: string }): Failure {

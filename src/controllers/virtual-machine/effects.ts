@@ -1,8 +1,8 @@
 import { formatTime } from "../../kernel/clock.ts";
-import type { Begun } from "../../hypervisor/index.ts";
+import type { Begun, TaskHandle } from "../../hypervisor/index.ts";
 import { again, type Outcome } from "../../runtime/index.ts";
 import { failVm } from "./failing.ts";
-import { blockedView, noWorker } from "./settling.ts";
+import { blockedView, noWorker, taskKind } from "./settling.ts";
 import { slotsOf, stepTraits, type Step } from "./steps.ts";
 import type { StatusOperation } from "./status.ts";
 import { annotationOf, settle, writeView, type ConnectedTurn } from "./turn.ts";
@@ -11,7 +11,6 @@ const slotMs = 30_000;
 const blockedMs = 2_000;
 const fencedMs = 1_000;
 const lookMs = 1_000;
-const taskMs = 100;
 
 /**
  * Does one step: slots, then the intent, then the effect, and nothing after it. The intent is
@@ -56,8 +55,7 @@ async function conclude(turn: ConnectedTurn, effect: Effect): Promise<Outcome> {
       settle(turn);
       return again(step.name);
     case "task":
-      turn.memory.task = { operationId: operation.id, handle: begun.task, pollMs: taskMs };
-      return again(step.name, taskMs);
+      return begunTask(turn, operation, begun.task);
     case "refused": {
       settle(turn);
       // Nothing else will ever prove whose the empty reservation is.
@@ -77,6 +75,13 @@ async function conclude(turn: ConnectedTurn, effect: Effect): Promise<Outcome> {
     case "unknown":
       return again("UnknownOutcome", lookMs);
   }
+}
+
+function begunTask(turn: ConnectedTurn, operation: StatusOperation, handle: TaskHandle): Outcome {
+  const { memory, deps } = turn;
+  const sinceMs = deps.clock.monotonicMs();
+  memory.task = { operationId: operation.id, handle, sinceMs, isFound: false };
+  return again(operation.step, deps.pace.waitMs(taskKind(turn, operation), 0));
 }
 
 function takeSlots({ deps, key, memory, connection }: ConnectedTurn, step: Step): boolean {

@@ -1,12 +1,16 @@
 import { failureReasons } from "../../api/index.ts";
 import { categoryPolicies, type Failure } from "../../hypervisor/index.ts";
 import { again, nextAttempt, stalled, type Outcome } from "../../runtime/index.ts";
-import { describeFailure } from "../failures/index.ts";
+import { describeFailure, type StatusFailure } from "../failures/index.ts";
 import type { StatusOperation } from "./status.ts";
 import { annotationOf, declarationOf, writeView, type Turn } from "./turn.ts";
 
 /** What is tried again by the clock, so that its attempts count. */
 const countedNexts: ReadonlySet<string> = new Set(["retry", "look"]);
+
+/** Soon while somebody may be at it, and seldom when it has stood so for long. */
+const lookMsFirst = 30_000;
+const lookMsMost = 10 * 60_000;
 
 export interface FailOptions {
   /** The step that failed, where there was one: then the attempt counts. */
@@ -37,11 +41,25 @@ export async function failVm(
     ...operationPart(options),
   });
   if (old?.category !== failure.category) tell(turn, failure);
-  if (next.type === "stall") return stalled(failure.category);
+  if (next.type === "stall") return rest(turn, failure, described);
   if (nextRetryMs !== undefined) {
     memory.retry = { atMs: nextRetryMs, declaration: declarationOf(turn.vm) };
   }
   return again(failure.category, next.afterMs);
+}
+
+/**
+ * Nothing more is tried. But where nothing was tried at all, because a look was enough to refuse
+ * it, the next look costs the hypervisor a few reads and finds out that somebody has mended it.
+ */
+function rest(
+  { deps }: Turn,
+  { category }: Failure,
+  { step, attempts, firstAt }: StatusFailure,
+): Outcome {
+  if (step !== undefined || attempts > 1) return stalled(category);
+  const ageMs = deps.clock.nowMs() - Date.parse(firstAt);
+  return again(category, Math.min(Math.max(ageMs / 2, lookMsFirst), lookMsMost));
 }
 
 function operationPart({ operation }: FailOptions): { operation?: StatusOperation } {

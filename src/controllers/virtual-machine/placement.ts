@@ -1,6 +1,6 @@
 import type { VirtualMachine } from "../../api/index.ts";
 import { answered, failed } from "../../hypervisor/index.ts";
-import type { Answer, Inventory, InventoryNode } from "../../hypervisor/index.ts";
+import type { Answer, Failure, Inventory, InventoryNode } from "../../hypervisor/index.ts";
 
 /**
  * The node for a new machine: healthy, with the storages that it names, and the most free memory.
@@ -15,27 +15,80 @@ export function chooseNode(
   const named = node === undefined ? nodes : [node];
   const allowed = inventory.nodes.filter(({ name }) => named?.includes(name) ?? true);
   const storages = (spec.disks ?? []).map(({ storage }) => storage ?? storageDefault);
-  const wanted = new Set(storages.filter((storage) => storage !== undefined));
-  const able = allowed.filter(({ name }) => {
-    return [...wanted].every((storage) => isUsable(inventory, storage, name));
+  const wanted = [...new Set(storages.filter((storage) => storage !== undefined))];
+  const able = allowed.filter(({ name, health }) => {
+    return health === "Healthy" && wanted.every((storage) => isUsable(inventory, storage, name));
   });
-  const healthy = able.filter(({ health }) => health === "Healthy");
-  const before = healthy.find(({ name }) => name === status?.node);
+  const before = able.find(({ name }) => name === status?.node);
   if (before !== undefined) return answered(before.name);
-  const [best] = healthy.toSorted((a, b) => freeBytes(b) - freeBytes(a) || byName(a, b));
+  const [best] = able.toSorted((a, b) => freeBytes(b) - freeBytes(a) || byName(a, b));
   if (best !== undefined) return answered(best.name);
-  const category =
-    inventory.isComplete && able.length === 0 ? "ConfigurationError" : "NodeUnhealthy";
-  const names = named?.join(", ") ?? "all nodes";
-  return failed({
-    category,
-    message: `No node can take the machine: none of ${names} is healthy with ${needed(wanted)}.`,
-    remedy: "See the status of the Hypervisor for its nodes and storages.",
-  });
+  return failed(refusalOf({ inventory, allowed, wanted, named: named ?? [] }));
 }
 
-function needed(storages: ReadonlySet<string>): string {
-  return storages.size === 0 ? "room" : `the storages ${[...storages].join(", ")}`;
+interface Choice {
+  readonly inventory: Inventory;
+  /** The nodes that there are of those that are named. */
+  readonly allowed: readonly InventoryNode[];
+  readonly wanted: readonly string[];
+  readonly named: readonly string[];
+}
+
+/** Why no node can take it: there is none, it lacks a storage, or it is not well. */
+function refusalOf({ inventory, allowed, wanted, named }: Choice): Failure {
+  const { nodes, storages, isComplete, missing } = inventory;
+  if (allowed.length === 0 && named.length > 0 && isComplete) {
+    return {
+      category: "ConfigurationError",
+      message: `There is no node ${named.join(", ")}.`,
+      remedy: `Correct spec.placement. The nodes are: ${namesOf(nodes)}.`,
+    };
+  }
+  const isListed = (storage: string): boolean => {
+    return storages.some((row) => row.name === storage && isAmong(allowed, row.node));
+  };
+  const absent = wanted.filter((storage) => !isListed(storage));
+  if (absent.length > 0) {
+    const unseen = isComplete ? "" : ` Not asked: ${missing.join(", ")}.`;
+    const known = [...new Set(storages.map(({ name }) => name))].toSorted().join(", ");
+    return {
+      category: isComplete ? "ConfigurationError" : "NodeUnhealthy",
+      message: `No node that may take the machine has the storage ${absent.join(", ")}.${unseen}`,
+      remedy: `Correct spec.disks[].storage, or make it there. The storages are: ${known}.`,
+    };
+  }
+  return notWell(inventory, allowed, wanted);
+}
+
+function notWell(
+  inventory: Inventory,
+  allowed: readonly InventoryNode[],
+  wanted: readonly string[],
+): Failure {
+  const ill = allowed.filter(({ health }) => health !== "Healthy");
+  const causes = ill.flatMap(({ name, detail }) => (detail ? [`${name}: ${detail}`] : []));
+  const well = allowed.filter(({ health }) => health === "Healthy");
+  const unusable = wanted.filter((storage) => {
+    return well.every(({ name }) => !isUsable(inventory, storage, name));
+  });
+  const parts = [
+    ...(ill.length > 0 ? [`not healthy: ${namesOf(ill)}`] : []),
+    ...(well.length > 0 ? [`on ${namesOf(well)} not available: ${unusable.join(", ")}`] : []),
+  ];
+  return {
+    category: "NodeUnhealthy",
+    message: `No node can take the machine now (${parts.join("; ") || "none was seen"}).`,
+    ...(causes.length > 0 ? { cause: causes.join("; ") } : {}),
+    remedy: "See to the node or its storage on the hypervisor. Berth goes on by itself.",
+  };
+}
+
+function isAmong(nodes: readonly InventoryNode[], node: string): boolean {
+  return nodes.some(({ name }) => name === node);
+}
+
+function namesOf(nodes: readonly InventoryNode[]): string {
+  return nodes.map(({ name }) => name).join(", ");
 }
 
 function isUsable({ storages }: Inventory, storage: string, node: string): boolean {

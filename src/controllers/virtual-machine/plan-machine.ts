@@ -55,6 +55,7 @@ function refusalOf(input: PlanInput, claim: ClaimSpec, found: Found): Next | und
   const [lost] = claim.everStood ? lostDisks(input.declared.disks, claim, found.machine) : [];
   if (lost !== undefined) return { do: "fail", failure: lostDisk(lost) };
   if (fields.length === 0) return undefined;
+  if (!claim.everStood) return { do: "fail", failure: tooSmall(fields) };
   return {
     do: "fail",
     failure: {
@@ -62,6 +63,15 @@ function refusalOf(input: PlanInput, claim: ClaimSpec, found: Found): Next | und
       message: `This cannot be changed in place: ${fields.join(", ")}. Nothing was applied.`,
       remedy: "Put the fields back, or make a new VirtualMachine.",
     },
+  };
+}
+
+/** A new disk is as large as what fills it, and that is known only when it was filled. */
+function tooSmall(fields: readonly string[]): Failure {
+  return {
+    category: "ConfigurationError",
+    message: `A disk cannot be smaller than what fills it: ${fields.join(", ")}.`,
+    remedy: "Declare it at least so large. Berth goes on by itself.",
   };
 }
 

@@ -1,5 +1,6 @@
 import { finalizers, virtualMachineKind, vmReasons } from "../../api/index.ts";
 import type { VirtualMachine } from "../../api/index.ts";
+import type { Failure } from "../../hypervisor/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
 import {
   addFinalizer,
@@ -9,10 +10,11 @@ import {
   removeFinalizer,
   type Outcome,
 } from "../../runtime/index.ts";
+import { absent } from "./absent.ts";
 import { declare, type Declaring } from "./declare.ts";
 import { performStep, restartHandled } from "./effects.ts";
 import { failVm, handledOf, hasGivenUp } from "./failing.ts";
-import type { Next, OpenOperation } from "./next.ts";
+import type { Next, OpenOperation, PlanInput } from "./next.ts";
 import { planVm } from "./plan.ts";
 import { reserveId } from "./reserve.ts";
 import { noWorker, settleOperation } from "./settling.ts";
@@ -76,7 +78,7 @@ async function connectAndGo(turn: Turn): Promise<Outcome> {
   if (reach.is === "away") {
     // No id was ever reserved for it, so there is nothing to look for.
     if (isDeleting(vm) && (await holdsNothing(turn))) return letGo(turn);
-    return failVm(turn, reach.failure);
+    return failVm(turn, awayFailure(turn, name, reach.failure));
   }
   const { connection } = reach;
   const connected: ConnectedTurn = Object.assign(turn, { connection, driver: connection.driver });
@@ -86,6 +88,11 @@ async function connectAndGo(turn: Turn): Promise<Outcome> {
   const open = await settleOperation(connected);
   if (open !== undefined && "type" in open) return open;
   return observeAndPlan(connected, open);
+}
+
+/** That it is not there at all is more than that it is not connected. */
+function awayFailure({ deps }: Turn, name: string, failure: Failure): Failure {
+  return deps.lookups.hypervisors.get(name) === undefined ? absent("Hypervisor", name) : failure;
 }
 
 async function observeAndPlan(
@@ -105,11 +112,22 @@ async function observeAndPlan(
   const { declared } = declaring.value;
   const nowMs = deps.clock.nowMs();
   const input = { declared, claim: claim.spec, seen: turn.seen, nowMs, open, isShutdownIgnored };
-  const next = planVm(input);
+  const next = await recordAndPlan(turn, input);
   if (next.do !== "sweep") return act(turn, next, declaring.value);
   const leftovers = await driver.leftovers(claim.spec);
   if (!leftovers.ok) return failVm(turn, leftovers.failure);
   return act(turn, planVm({ ...input, leftovers: leftovers.value }), declaring.value);
+}
+
+/**
+ * Writes down in the Claim what was seen, and plans anew on the same sight: a write to our own
+ * ledger changes nothing about the machine, so there is nothing to look at again.
+ */
+async function recordAndPlan(turn: ConnectedTurn, input: PlanInput): Promise<Next> {
+  const next = planVm(input);
+  if (next.do !== "record" || input.seen.at !== "ours") return next;
+  await record(turn, next);
+  return planVm({ ...input, claim: turn.claim?.spec });
 }
 
 async function reserveFrom(
@@ -127,7 +145,8 @@ async function act(turn: ConnectedTurn, next: Next, declaring: Declaring): Promi
     case "moveOn":
       return moveOn(turn, next);
     case "record":
-      return record(turn, next);
+      await record(turn, next);
+      return again("Recorded");
     case "step":
       return performStep(turn, next.step);
     case "wait":
@@ -147,13 +166,12 @@ async function act(turn: ConnectedTurn, next: Next, declaring: Declaring): Promi
   }
 }
 
-async function record(turn: ConnectedTurn, next: Next & { do: "record" }): Promise<Outcome> {
+async function record(turn: ConnectedTurn, next: Next & { do: "record" }): Promise<void> {
   const { deps, claim } = turn;
-  if (claim === undefined) return again("NotClaimed");
+  if (claim === undefined) return;
   const isBinding = next.change.state === "Bound" && claim.spec.boundAt === undefined;
   const boundAt = isBinding ? { boundAt: formatTime(deps.clock.nowMs()) } : {};
   turn.claim = await deps.ledger.record(claim, { ...next.change, ...boundAt });
-  return again("Recorded");
 }
 
 async function wait(turn: ConnectedTurn, { kind, name }: Next & { do: "wait" }): Promise<Outcome> {

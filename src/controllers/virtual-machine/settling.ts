@@ -5,13 +5,11 @@ import { failVm } from "./failing.ts";
 import type { OpenOperation } from "./next.ts";
 import { isStepName, slotNames, stepTraits } from "./steps.ts";
 import type { StatusOperation } from "./status.ts";
-import { settle, writeView, type ConnectedTurn } from "./turn.ts";
+import { settle, writeView, type ConnectedTurn, type VmMemory } from "./turn.ts";
 
 /** Written in place of a task: the hypervisor said that it could start none. */
 export const noWorker = "none";
 
-const pollMsFirst = 100;
-const pollMsMost = 1_000;
 const blockedMs = 2_000;
 
 /**
@@ -81,6 +79,7 @@ async function lookAtTask(
     case "changed":
     case "lost":
       // It has ended, whatever it did: looking at the machine tells.
+      learnPace(turn, operation);
       settle(turn);
       return undefined;
     case "blocked":
@@ -104,15 +103,34 @@ async function waitForTask(
   operation: StatusOperation,
   handle: TaskHandle,
 ): Promise<Outcome> {
-  const { memory } = turn;
+  const { memory, deps } = turn;
+  const nowMs = deps.clock.monotonicMs();
   const isKnown = memory.task?.operationId === operation.id && memory.task.handle === handle;
-  const pollMs = isKnown ? Math.min((memory.task?.pollMs ?? 0) * 2, pollMsMost) : pollMsFirst;
-  memory.task = { operationId: operation.id, handle, pollMs };
+  const found = { operationId: operation.id, handle, sinceMs: nowMs, isFound: true };
+  const task: NonNullable<VmMemory["task"]> = (isKnown ? memory.task : undefined) ?? found;
+  task.runningMs = nowMs - task.sinceMs;
+  memory.task = task;
   // Work that an earlier process began takes its slots all the same.
   memory.lease ??= turn.deps.slots.assume(slotsUnderWay(turn, operation), turn.key);
   const state = { is: "working", reason: reasonOf(operation), message: operation.intent } as const;
   await writeView(turn, { state, operation: { ...operation, task: handle } }, "progress");
+  const pollMs = deps.pace.waitMs(taskKind(turn, operation), task.runningMs);
   return again(operation.step, pollMs);
+}
+
+function learnPace(turn: ConnectedTurn, operation: StatusOperation): void {
+  const { task } = turn.memory;
+  if (task?.operationId !== operation.id || task.isFound) return;
+  const ranMs = turn.deps.clock.monotonicMs() - task.sinceMs;
+  turn.deps.pace.ended(taskKind(turn, operation), { ranMs, runningMs: task.runningMs });
+}
+
+/** Tasks that take about as long as each other. */
+export function taskKind(
+  { connection }: ConnectedTurn,
+  { step }: { readonly step: string },
+): string {
+  return `${step} on ${connection.name}`;
 }
 
 function slotsUnderWay({ vm, connection }: ConnectedTurn, { step }: StatusOperation): string[] {

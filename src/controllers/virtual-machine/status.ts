@@ -4,7 +4,7 @@ import type { Difference, Machine, Seen } from "../../hypervisor/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
 import type { Condition } from "../../kernel/object.ts";
 import { setCondition, type ConditionState } from "../../runtime/index.ts";
-import { defined, type StatusFailure } from "../failures/index.ts";
+import { defined, failureText, type StatusFailure } from "../failures/index.ts";
 import { observedPart } from "./status-observed.ts";
 
 export type StatusOperation = NonNullable<VirtualMachineStatus["operation"]>;
@@ -94,7 +94,7 @@ function conditionsOf(vm: VirtualMachine, view: VmView, nowMs: number): readonly
   const old: readonly Condition[] = vm.status?.conditions ?? [];
   const summary = summaryOf(vm, view);
   const states = [
-    ...observedConditions(vm, view),
+    ...observedConditions(vm, view, summary),
     readyOf(vm, view, summary),
     syncedOf(vm, view, summary),
     ...progressOf(view, summary),
@@ -148,7 +148,10 @@ function summaryOf(vm: VirtualMachine, { state }: VmView): Summary {
     case "waiting":
       return { reason: vmReasons.Waiting, message: `Waits for ${state.waitingFor.name}.` };
     case "failed":
-      return { reason: failureReasons[state.failure.category], message: shown(state.failure) };
+      return {
+        reason: failureReasons[state.failure.category],
+        message: failureText(state.failure),
+      };
     case "paused":
       return { reason: vmReasons.Paused, message: "The annotation berth.dev/paused is set." };
     case "protected":
@@ -163,10 +166,6 @@ function summaryOf(vm: VirtualMachine, { state }: VmView): Summary {
 
 function restingMessage({ spec }: VirtualMachine): string {
   return spec.powerState === "Running" ? "The machine stands and runs." : "The machine stands.";
-}
-
-function shown({ message, remedy }: StatusFailure): string {
-  return (remedy === undefined ? message : `${message} ${remedy}`).slice(0, 4000);
 }
 
 function readyOf(vm: VirtualMachine, view: VmView, summary: Summary): ConditionState | undefined {
@@ -233,7 +232,11 @@ function syncedOf(vm: VirtualMachine, view: VmView, summary: Summary): Condition
   };
 }
 
-function* observedConditions(vm: VirtualMachine, { seen }: VmView): Iterable<ConditionState> {
+function* observedConditions(
+  vm: VirtualMachine,
+  { seen, state }: VmView,
+  summary: Summary,
+): Iterable<ConditionState> {
   if (seen === undefined) return;
   if (seen.at === "unknown") {
     const message = seen.failure.message;
@@ -243,7 +246,10 @@ function* observedConditions(vm: VirtualMachine, { seen }: VmView): Iterable<Con
     return;
   }
   const machine = seen.at === "ours" ? seen.machine : undefined;
-  yield provisioned(vm, machine);
+  const isFailed = state.is === "failed";
+  const whole = provisioned(vm, machine);
+  // One failure, told by everything that it keeps from being so.
+  yield isFailed && whole.status === "False" ? { ...whole, ...summary } : whole;
   yield running(machine);
   yield agentReady(vm);
 }
@@ -270,8 +276,9 @@ function running(machine: Machine | undefined): ConditionState {
     case "Suspended":
       return { type, status: "False", reason: vmReasons.Suspended, message: "It is suspended." };
     case "Stopped":
-    case undefined:
       return { type, status: "False", reason: vmReasons.Stopped, message: "It is powered off." };
+    case undefined:
+      return { type, status: "False", reason: vmReasons.Stopped, message: "It does not stand." };
   }
 }
 

@@ -20,6 +20,7 @@ import {
 import type { Ledger, WrittenObjects } from "../claims/index.ts";
 import type { Connection, Connections } from "../hypervisor/index.ts";
 import { statusOf, type VmView } from "./status.ts";
+import type { TaskPace } from "./task-pace.ts";
 
 /** Objects that a VM refers to. */
 export interface VmLookups {
@@ -40,6 +41,7 @@ export interface VmDeps {
   readonly connections: Connections;
   readonly ledger: Ledger;
   readonly slots: Slots;
+  readonly pace: TaskPace;
   /** Whether a write may go out at this very moment. */
   readonly fence: Fence;
   /** Whether deleting an object may destroy its machine: not while its CRD goes away. */
@@ -54,8 +56,16 @@ export interface VmDeps {
  * a crash the same is found out by looking.
  */
 export interface VmMemory {
-  /** The work under way, and how long to wait before the next look. */
-  task?: { readonly operationId: string; readonly handle: TaskHandle; pollMs: number };
+  /** The work under way, and when it began or was found, on the monotonic clock. */
+  task?: {
+    readonly operationId: string;
+    readonly handle: TaskHandle;
+    readonly sinceMs: number;
+    /** It was under way already when it was found: how long it takes is not known. */
+    readonly isFound: boolean;
+    /** So long after that it was seen running. */
+    runningMs?: number;
+  };
   /** The operation whose outcome is known. */
   settledId?: string;
   lease?: SlotLease;

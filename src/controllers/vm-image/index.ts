@@ -1,2 +1,2 @@
-export { fileNameOf, planTargets } from "./plan.ts";
+export { fileNameOf, imagesWanted, planTargets, wishesFor } from "./plan.ts";
 export { reconcileImage, type ImageDeps, type ImageMemory } from "./reconcile.ts";

@@ -39,6 +39,18 @@ interface Wish {
   readonly node?: string | undefined;
 }
 
+/** The images that a machine comes from, by their keys. */
+export function imagesWanted({ metadata, spec }: VirtualMachine): string[] {
+  const { image, clone } = spec.source ?? {};
+  const names = [image?.name, clone?.imageRef?.name].filter((name) => name !== undefined);
+  return names.map((name) => `${metadata.namespace ?? ""}/${name}`);
+}
+
+/** All of a machine that matters to its images: a new status is news to them only with this. */
+export function wishesFor(vm: VirtualMachine): readonly object[] {
+  return wishOf(vm);
+}
+
 /** A machine whose place is known and that has no disks yet. */
 function wishOf({ spec, status }: VirtualMachine): Wish[] {
   if (status?.node === undefined || status.disks !== undefined) return [];

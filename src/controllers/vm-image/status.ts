@@ -3,7 +3,7 @@ import type { VMImage, VMImageStatus } from "../../api/index.ts";
 import type { Failure } from "../../hypervisor/index.ts";
 import type { Condition } from "../../kernel/object.ts";
 import { removeCondition, setCondition, type ConditionState } from "../../runtime/index.ts";
-import { defined, describeFailure } from "../failures/index.ts";
+import { defined, describeFailure, failureText } from "../failures/index.ts";
 import type { Copy } from "./plan.ts";
 
 export interface ImageView {
@@ -43,9 +43,8 @@ function conditionsOf(image: VMImage, view: ImageView, nowMs: number): readonly 
 function readyOf({ failure, operation }: ImageView): ConditionState {
   const type = vmImageConditions.Ready;
   if (failure !== undefined) {
-    const { category, message, remedy = "" } = failure;
-    const text = `${message} ${remedy}`.trim().slice(0, 4000);
-    return { type, status: "False", reason: failureReasons[category], message: text };
+    const reason = failureReasons[failure.category];
+    return { type, status: "False", reason, message: failureText(failure) };
   }
   const message = operation?.intent ?? "The image can be used.";
   const reason = operation ? vmImageReasons.Downloading : vmImageReasons.Available;

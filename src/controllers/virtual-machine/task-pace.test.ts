@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import { TaskPace } from "./task-pace.ts";
+
+/** Looks at a task that takes so long until it is over. */
+function lookAt(pace: TaskPace, takesMs: number): { looks: number; lateMs: number } {
+  let ranMs = 0;
+  let runningMs: number | undefined;
+  for (let looks = 1; ; looks++) {
+    ranMs += pace.waitMs("Create", ranMs);
+    if (ranMs >= takesMs) {
+      pace.ended("Create", { ranMs, runningMs });
+      return { looks, lateMs: ranMs - takesMs };
+    }
+    runningMs = ranMs;
+  }
+}
+
+const durationMs = fc.integer({ min: 50, max: 120_000 });
+
+describe("the pace of looking at tasks", () => {
+  test("a task that takes as long as the others is looked at few times, and noticed soon", () => {
+    for (const takesMs of [40, 180, 900]) {
+      const pace = new TaskPace();
+      for (let index = 0; index < 40; index++) lookAt(pace, takesMs);
+      const { looks, lateMs } = lookAt(pace, takesMs);
+      assert.ok(looks <= 5, `${looks} looks`);
+      assert.ok(lateMs <= Math.max(25, takesMs / 12), `${lateMs} ms late`);
+    }
+  });
+
+  test("no end is noticed more than a second late", () => {
+    fc.assert(
+      fc.property(fc.array(durationMs, { maxLength: 12 }), durationMs, (earlier, takesMs) => {
+        const pace = new TaskPace();
+        for (const each of earlier) lookAt(pace, each);
+        assert.ok(lookAt(pace, takesMs).lateMs <= 1_000);
+      }),
+    );
+  });
+
+  test("the end of one that is no shorter than the others is noticed within a twelfth", () => {
+    fc.assert(
+      fc.property(fc.array(durationMs, { minLength: 1, maxLength: 12 }), (durations) => {
+        const pace = new TaskPace();
+        for (const each of durations) lookAt(pace, each);
+        const takesMs = Math.max(...durations);
+        const { lateMs } = lookAt(pace, takesMs);
+        assert.ok(lateMs <= Math.max(25, takesMs / 12) + 1, `${lateMs} ms late`);
+      }),
+    );
+  });
+
+  test("a task that takes minutes is looked at once in a second", () => {
+    const pace = new TaskPace();
+    assert.equal(pace.waitMs("AddDisk", 60_000), 1_000);
+    pace.ended("AddDisk", { ranMs: 600_000, runningMs: 599_000 });
+    assert.equal(pace.waitMs("AddDisk", 0), 1_000);
+    assert.equal(pace.waitMs("AddDisk", 60_000), 1_000);
+  });
+
+  test("kinds of tasks do not learn from each other, and old times are forgotten", () => {
+    const pace = new TaskPace();
+    assert.equal(pace.waitMs("Create", 0), 100);
+    pace.ended("Create", { ranMs: 100 });
+    assert.equal(pace.waitMs("Create", 0), 45);
+    for (let index = 0; index < 32; index++) pace.ended("Create", { ranMs: 900, runningMs: 800 });
+    assert.equal(pace.waitMs("Create", 0), 720);
+    assert.equal(pace.waitMs("Grow", 0), 100);
+  });
+});
