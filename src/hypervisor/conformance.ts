@@ -1,4 +1,5 @@
 import { describe, it } from "node:test";
+import { moving, parts } from "./testing/parts.ts";
 import { safety, settling } from "./testing/safety.ts";
 import { Bench, type Laws, type Stage } from "./testing/stage.ts";
 import { working } from "./testing/working.ts";
@@ -17,7 +18,7 @@ export function describeDriver(
   skips: readonly Skip[] = [],
 ): void {
   describe(`the driver for ${name}`, () => {
-    const laws: Laws = { ...working, ...safety, ...settling };
+    const laws: Laws = { ...working, ...parts, ...moving, ...safety, ...settling };
     for (const [test, run] of Object.entries(laws)) {
       const skip = skips.find((candidate) => candidate.test === test);
       it(test, { skip: skip?.reason ?? false }, () => run(new Bench(makeStage())));

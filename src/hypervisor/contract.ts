@@ -1,6 +1,7 @@
 import type { Answer, Failure } from "./categories.ts";
 import type { Inventory, SystemView } from "./inventory.ts";
 import type { Lock, Machine, NewDisk, Shape } from "./machine.ts";
+import type { Mark } from "./mark.ts";
 import type { ClaimedMachine, Operation } from "./operation.ts";
 
 /**
@@ -30,11 +31,21 @@ export interface HypervisorDriver {
   /** How far a task is. */
   look(task: TaskHandle): Promise<TaskView>;
   /** Work of our own credentials on a machine since a moment: what a lost reply may have begun. */
-  recall(claim: ClaimedMachine, sinceMs: number): Promise<Answer<readonly RecalledTask[]>>;
+  recall(
+    claim: ClaimedMachine,
+    sinceMs: number,
+    hints?: RecallHints,
+  ): Promise<Answer<readonly RecalledTask[]>>;
+  /** What the agent in the guest says, if it does at once. Nothing ever waits for it. */
+  guest(claim: ClaimedMachine): Promise<Answer<GuestView>>;
+  /** What a change of a field costs here, by its path in a Difference. Pure. */
+  changeOf(path: string, machine?: Machine): Change;
   /** Volumes under a Claim's id that nothing refers to, with what is known of whose they are. */
   leftovers(claim: ClaimedMachine): Promise<Answer<readonly Leftover[]>>;
   /** Image files on a storage, as a node sees it. */
   images(place: ImagePlace): Promise<Answer<readonly ImageFile[]>>;
+  /** Discs on a storage, as a node sees it: also those that `putSeed` put there. */
+  discs(place: ImagePlace): Promise<Answer<readonly ImageFile[]>>;
   /** Lets go of connections. Calls under way may still end. */
   close(): void;
 }
@@ -46,6 +57,20 @@ export interface ObserveHints {
   readonly workerNeverStarted?: boolean;
   /** The power is not needed: saves a call, and leaves it Unknown. */
   readonly withoutPower?: boolean;
+  /** The machine that ours is being cloned from: our task is found in its log. */
+  readonly clonedFrom?: string;
+  /** Nothing was ever sent for the Claim: saves a call where there is nothing, as expected. */
+  readonly expectsNothing?: boolean;
+  /** Names for parts of a machine that bears no mark, as adoption would stamp them. */
+  readonly names?: PartSlots;
+}
+
+/** Where parts sit, by their names. */
+export type PartSlots = Partial<Pick<Mark, "disks" | "networks" | "cdroms" | "pci" | "usb">>;
+
+export interface RecallHints {
+  /** The machine that ours was to be cloned from. */
+  readonly clonedFrom?: string;
 }
 
 /**
@@ -82,6 +107,8 @@ export interface ForeignSeen {
  * - `Released`: our mark, let go on purpose.
  * - `MarkLost`: the identity is right and the mark is gone or broken: somebody edited it.
  * - `OtherKind`: the id belongs to something that is no virtual machine.
+ * - `Unstamped`: a clone that our own task made under the Claim's id. `stamp` with `cloned` makes
+ *   it ours; nothing else may be done to it.
  */
 export type ForeignReason =
   | "Stranger"
@@ -91,7 +118,8 @@ export type ForeignReason =
   | "Copied"
   | "Released"
   | "MarkLost"
-  | "OtherKind";
+  | "OtherKind"
+  | "Unstamped";
 
 export interface Fitted {
   readonly shape: Shape;
@@ -109,7 +137,10 @@ export interface Draft {
 export interface Preflight {
   /** All that is wrong, at once. Empty: go ahead. `NetworkError` among them: not all was seen. */
   readonly findings: readonly Failure[];
-  /** Volumes that stand under the id already. They are a stranger's for ever. */
+  /**
+   * Volumes that stand under the id already: they are a stranger's for ever. Beside them the driver
+   * may note, in its own words, where it did not look. Kept in the Claim as it is.
+   */
   readonly volumesBefore: readonly string[];
 }
 
@@ -164,9 +195,57 @@ export type TaskView =
 
 export interface RecalledTask {
   readonly task: TaskHandle;
-  readonly does: "Create" | "Configure" | "Grow" | "Start" | "Stop" | "Destroy" | "Other";
+  readonly does: Work;
   readonly isRunning: boolean;
   readonly sinceMs: number;
+}
+
+export type Work =
+  | "Create"
+  | "Clone"
+  | "Configure"
+  | "Grow"
+  | "MoveDisk"
+  | "Start"
+  | "Stop"
+  | "Reboot"
+  | "Suspend"
+  | "Resume"
+  | "Migrate"
+  | "Destroy"
+  | "Other";
+
+/**
+ * What the agent says.
+ *
+ * - `Off`: the machine does not run, or has no channel for an agent.
+ * - `Silent`: nobody answers. That is no failure: a guest may have none.
+ */
+export type GuestView =
+  | { readonly agent: "Off" | "Silent" }
+  | { readonly agent: "Answered"; readonly cards: readonly GuestCard[] };
+
+export interface GuestCard {
+  /** The card of the spec, where the hardware address tells it. */
+  readonly network?: string;
+  readonly macAddress?: string;
+  /** The guest's own name for it. */
+  readonly device: string;
+  readonly addresses: readonly { readonly address: string; readonly prefix: number }[];
+}
+
+/**
+ * What a change costs.
+ *
+ * - `Live`: a running machine takes it, and does not notice.
+ * - `Reboot`: it is written and waits for the next restart.
+ * - `PowerOff`: the machine has to be off while it is made.
+ * - `Impossible`: it cannot be made in place.
+ */
+export interface Change {
+  readonly class: "Live" | "Reboot" | "PowerOff" | "Impossible";
+  /** How it is made, or why it is not, for people. */
+  readonly detail: string;
 }
 
 export interface Leftover {

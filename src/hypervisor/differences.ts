@@ -8,8 +8,8 @@ export interface Difference {
   readonly seen: unknown;
 }
 
-/** Written and never read back, so their value cannot be compared. */
-const unreadable = new Set(["cloudInit.passwordHash"]);
+/** Written and never read back; or said for the moment in which something is made, and no later. */
+const unreadable = new Set(["cloudInit.passwordHash", "firmware.storage"]);
 
 /** Sets: the hypervisor keeps them in an order of its own. */
 const unordered = new Set(["tags", "networks[].trunks"]);

@@ -20,7 +20,14 @@ export type Capability =
   | "GrowDisk"
   | "CloudInit"
   | "Snapshot"
-  | "LiveMigration";
+  | "LiveMigration"
+  | "MoveDisk"
+  | "HandOver"
+  | "Firmware"
+  | "SeedDisc"
+  | "Suspend"
+  | "Devices"
+  | "HighAvailability";
 
 /**
  * One glance at everything. A row that is missing says nothing while `isComplete` is false, and
@@ -43,6 +50,8 @@ export interface InventoryMachine {
   /** May lag behind. Unknown where the hypervisor does not know it yet. */
   readonly power: Power;
   readonly lock?: LockKind;
+  /** The pool that it is in. */
+  readonly pool?: string;
   /** Changes when something of the machine changed that a glance can show: then look closer. */
   readonly hint: string;
 }

@@ -12,18 +12,79 @@ export interface Shape {
   readonly cpu?: CpuShape;
   readonly memory?: MemoryShape;
   readonly machineType?: string;
+  readonly firmware?: FirmwareShape;
   readonly guestOs?: { readonly family: GuestFamily; readonly version?: string };
   readonly disks?: readonly DiskShape[];
+  readonly cdroms?: readonly CdromShape[];
   readonly networks?: readonly NetworkShape[];
-  /** Names of disks and cards, in the order in which the firmware tries them. */
+  /** Names of disks, drives and cards, in the order in which the firmware tries them. */
   readonly bootOrder?: readonly string[];
   readonly scsiController?: ScsiController;
   readonly serialConsole?: boolean;
+  readonly display?: DisplayShape;
+  readonly pci?: readonly PciShape[];
+  readonly usb?: readonly UsbShape[];
   readonly guestAgent?: boolean;
+  readonly agentOptions?: AgentOptions;
   readonly startOnBoot?: boolean;
   readonly startup?: StartupShape;
   readonly deletionProtection?: boolean;
   readonly cloudInit?: CloudInitShape;
+  /** Whether the hypervisor watches over the machine, and how. It has an operation of its own. */
+  readonly highAvailability?: HighAvailabilityShape;
+}
+
+/** How the machine starts. Its variables and the module's state are volumes of the machine. */
+export interface FirmwareShape {
+  readonly type?: "BIOS" | "UEFI";
+  /** Only what is signed is started, with the usual keys enrolled. */
+  readonly secureBoot?: boolean;
+  readonly tpm?: "None" | "V1.2" | "V2.0";
+  /** Where new ones of these volumes go. Absent: beside the disk that the machine boots from. */
+  readonly storage?: string;
+  /** Seen: whether the variables of UEFI outlive a restart, in a volume. */
+  readonly keepsVariables?: boolean;
+}
+
+/** A drive for discs. */
+export interface CdromShape {
+  readonly name: string;
+  readonly bus?: "sata" | "ide" | "scsi";
+  /** What lies in it, by its id on the hypervisor: used, never owned. The empty text: nothing. */
+  readonly medium?: string;
+}
+
+export interface DisplayShape {
+  readonly type?: "None" | "Standard" | "Virtio" | "VirtioGL" | "QXL" | "VMware" | "Serial";
+  readonly memoryBytes?: number;
+}
+
+/** A device of the node, by the hypervisor's own name for it on all nodes. */
+export interface PciShape {
+  readonly name: string;
+  readonly mapping?: string;
+  readonly mediatedType?: string;
+  readonly pcie?: boolean;
+  readonly primaryDisplay?: boolean;
+  readonly romBar?: boolean;
+}
+
+export interface UsbShape {
+  readonly name: string;
+  readonly mapping?: string;
+  readonly usb3?: boolean;
+}
+
+export interface AgentOptions {
+  readonly trimAfterClone?: boolean;
+  readonly freezeForBackup?: boolean;
+}
+
+export interface HighAvailabilityShape {
+  readonly enabled?: boolean;
+  readonly group?: string;
+  readonly maxRestarts?: number;
+  readonly maxRelocations?: number;
 }
 
 export type GuestFamily = "Linux" | "Windows" | "BSD" | "Solaris" | "Other";
@@ -54,6 +115,7 @@ export interface MemoryShape {
   readonly minimumBytes?: number;
   readonly ballooning?: boolean;
   readonly weight?: number;
+  readonly hugePages?: "2Mi" | "1Gi";
 }
 
 export type Bus = "virtio" | "scsi" | "sata" | "ide" | "nvme";
@@ -128,6 +190,8 @@ export interface StartupShape {
 export interface CloudInitShape {
   /** The storage for the drive that carries it. */
   readonly storage?: string;
+  /** The form in which the guest finds it. */
+  readonly datasource?: "NoCloud" | "ConfigDrive";
   readonly userName?: string;
   /** A crypt(3) hash. It is written, never read back. */
   readonly passwordHash?: string;
@@ -143,7 +207,17 @@ export interface CloudInitShape {
     readonly metaData?: string;
     readonly networkData?: string;
   };
+  /**
+   * A disc that carries all of it, for what the hypervisor cannot tell itself: a file of ours, made
+   * by `putSeed`. It takes the place of the hypervisor's own drive.
+   */
+  readonly seed?: SeedShape;
 }
+
+/** `Ejected`: the drive stays, and what it held does not lie in it any more. */
+export type SeedShape =
+  | { readonly state: "Inserted"; readonly storage: string; readonly fileName: string }
+  | { readonly state: "Ejected" };
 
 /** Addresses of one card. `address` is "dhcp", "auto", or an address with its prefix. */
 export interface GuestAddress {
@@ -178,6 +252,18 @@ export interface Machine {
   /** Everything that the machine refers to, in its present and pending form. */
   readonly volumes: readonly SeenVolume[];
   readonly hasSnapshots: boolean;
+  /** Of a machine that runs. */
+  readonly uptimeSeconds?: number;
+  /** Present where high availability watches over the machine: then power is asked for there. */
+  readonly highAvailability?: SeenHighAvailability;
+}
+
+/** Requests to a machine that is watched over are queued: the power follows some time later. */
+export interface SeenHighAvailability {
+  /** The power that was asked for. `Ignored`: it is left to people for now. */
+  readonly requested: "Running" | "Stopped" | "Ignored";
+  /** The hypervisor's own word for what it is doing. */
+  readonly detail: string;
 }
 
 /** A disk. Without a name it is one that no spec ever named. */

@@ -11,6 +11,19 @@ const slots = fc.dictionary(name, fc.stringMatching(/^[a-z]{2,6}[0-9]{1,2}$/), {
 
 const plain = { noNullPrototype: true };
 
+/** Parts that a mark tells of only where there are any. */
+const someSlots = slots.filter((found) => Object.keys(found).length > 0);
+
+const required: (keyof Mark)[] = [
+  "state",
+  "installation",
+  "owner",
+  "identity",
+  "externalId",
+  "disks",
+  "networks",
+];
+
 const anyMark: fc.Arbitrary<Mark> = fc.record(
   {
     state: fc.constantFrom("Owned", "Released"),
@@ -23,8 +36,11 @@ const anyMark: fc.Arbitrary<Mark> = fc.record(
     ),
     disks: slots,
     networks: slots,
+    cdroms: someSlots,
+    pci: someSlots,
+    usb: someSlots,
   },
-  plain,
+  { ...plain, requiredKeys: required },
 );
 
 /** What people write, with lines that look almost like ours. */

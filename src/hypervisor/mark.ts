@@ -18,7 +18,14 @@ export interface Mark {
    */
   readonly disks: Readonly<Record<string, string>>;
   readonly networks: Readonly<Record<string, string>>;
+  /** The same of drives and devices, where the spec names any. */
+  readonly cdroms?: Readonly<Record<string, string>>;
+  readonly pci?: Readonly<Record<string, string>>;
+  readonly usb?: Readonly<Record<string, string>>;
 }
+
+/** Parts that most machines do not have: a mark without them says nothing of them. */
+const rareParts = ["cdroms", "pci", "usb"] as const;
 
 /** A text with a mark in it. `person` is everything else, byte for byte. */
 export interface MarkedText {
@@ -75,6 +82,7 @@ export function formatMark(mark: Mark): string {
     externalId,
     disks: sorted(disks),
     networks: sorted(networks),
+    ...rareSlots((part) => mark[part] ?? {}),
   };
   return opening + JSON.stringify(ordered).replaceAll(unsafe, escaped) + closing;
 }
@@ -84,6 +92,14 @@ const unsafe = /[>\u2028\u2029]/g;
 
 function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
+/** Only those of which there are any. */
+function rareSlots(
+  of: (part: (typeof rareParts)[number]) => Readonly<Record<string, string>>,
+): Pick<Mark, (typeof rareParts)[number]> {
+  const some = rareParts.filter((part) => Object.keys(of(part)).length > 0);
+  return Object.fromEntries(some.map((part) => [part, sorted(of(part))]));
 }
 
 /** One form for one mark, so that writing it twice changes nothing. */
@@ -110,7 +126,19 @@ function parseMark(value: unknown): Mark | undefined {
   if (!isState(state) || owner === undefined) return undefined;
   if (!isText(installation) || !isText(identity) || !isText(externalId)) return undefined;
   if (disks === undefined || networks === undefined) return undefined;
-  return { state, installation, owner, identity, externalId, disks, networks };
+  const rare = rareParts.map((part) => [part, parseSlots(value[part] ?? {})] as const);
+  if (rare.some(([, slots]) => slots === undefined)) return undefined;
+  const slotsOf = new Map(rare);
+  return {
+    state,
+    installation,
+    owner,
+    identity,
+    externalId,
+    disks,
+    networks,
+    ...rareSlots((part) => slotsOf.get(part) ?? {}),
+  };
 }
 
 function parseOwner(value: unknown): Mark["owner"] | undefined {

@@ -1,5 +1,5 @@
 import type { ClaimSpec } from "../api/index.ts";
-import type { Bus, NewDisk, Shape } from "./machine.ts";
+import type { Bus, DiskShape, HighAvailabilityShape, NewDisk, Shape } from "./machine.ts";
 
 /** What a driver has to know of a Claim. It reads it and never writes it. */
 export type ClaimedMachine = Pick<
@@ -17,16 +17,30 @@ export type ClaimedMachine = Pick<
 /** What can be begun. Each has one effect at most; deletion from any point is the unwind. */
 export type Operation =
   | CreateShell
+  | Clone
   | AddDisk
+  | Attach
+  | Detach
+  | DestroyDisk
+  | MoveDisk
+  | HandOver
   | Grow
   | Configure
   | Stamp
   | Release
   | PowerOn
   | PowerOff
+  | Reboot
+  | Suspend
+  | Resume
+  | Migrate
+  | Watch
+  | Regroup
   | Destroy
   | RemoveVolume
-  | FetchImage;
+  | FetchImage
+  | PutSeed
+  | RemoveSeed;
 
 /** The machine as it was seen when the operation was decided. Another version: `changed`. */
 export interface Basis {
@@ -46,6 +60,26 @@ export interface CreateShell {
   readonly pool?: string;
 }
 
+/**
+ * Makes the machine as the hypervisor's own copy of another: for what a copy of single disks cannot
+ * do, which is to share the blocks of a template, or to go back to a snapshot. The copy bears no
+ * mark of ours until `stamp` with `cloned` has written it; until then it is ours by the reserved id
+ * and our own task, and `observe` with `clonedFrom` says so.
+ */
+export interface Clone {
+  readonly kind: "clone";
+  readonly claim: ClaimedMachine;
+  /** Where the source is, and where the copy is made. */
+  readonly node: string;
+  readonly source: string;
+  readonly mode: "Linked" | "Full";
+  readonly name?: string;
+  readonly snapshot?: string;
+  /** Of a full copy: where its disks go. Absent: beside those of the source. */
+  readonly storage?: string;
+  readonly pool?: string;
+}
+
 /** Makes a disk and attaches it under its name, which the mark must know (`create`, `stamp`). */
 export interface AddDisk {
   readonly kind: "addDisk";
@@ -54,6 +88,65 @@ export interface AddDisk {
   readonly disk: NewDisk;
   /** The order to boot in from now on, as names. A new machine starts from its first disk so. */
   readonly bootOrder?: readonly string[];
+  /** What else is changed in the same breath, as `configure` would: it saves an effect. */
+  readonly also?: Shape;
+}
+
+/**
+ * Attaches a volume that is there already, under a name that the mark knows. The volume stands in
+ * the Claim and was detached; or with `take` it is one that no machine uses, and becomes ours.
+ */
+export interface Attach {
+  readonly kind: "attach";
+  readonly claim: ClaimedMachine;
+  readonly at: Basis;
+  readonly disk: DiskShape;
+  readonly volume: string;
+  readonly bootOrder?: readonly string[];
+  readonly take?: boolean;
+}
+
+/** Takes a part off that the mark names. A disk's volume stays, detached. */
+export interface Detach {
+  readonly kind: "detach";
+  readonly claim: ClaimedMachine;
+  readonly at: Basis;
+  readonly part: PartName;
+}
+
+export interface PartName {
+  readonly of: "disk" | "cdrom" | "network" | "pci" | "usb";
+  readonly name: string;
+}
+
+/** Destroys one volume of the machine, with its data. It must stand in the Claim. Gone: done. */
+export interface DestroyDisk {
+  readonly kind: "destroyDisk";
+  readonly claim: ClaimedMachine;
+  readonly at: Basis;
+  readonly volume: string;
+}
+
+/** Moves a disk's data to another storage; the old volume goes once the copy is in use. */
+export interface MoveDisk {
+  readonly kind: "moveDisk";
+  readonly claim: ClaimedMachine;
+  readonly at: Basis;
+  readonly disk: string;
+  readonly storage: string;
+  readonly format?: NewDisk["format"];
+}
+
+/**
+ * Hands a volume over to another machine of ours on the same node, where it gets another id: so
+ * read both machines afterwards. The receiver's mark must know the name; its slot must be empty.
+ */
+export interface HandOver {
+  readonly kind: "handOver";
+  readonly claim: ClaimedMachine;
+  readonly at: Basis;
+  readonly volume: string;
+  readonly to: { readonly claim: ClaimedMachine; readonly at: Basis; readonly disk: string };
 }
 
 /** Grows a disk to an absolute size. Equal is done; smaller is refused. */
@@ -65,7 +158,11 @@ export interface Grow {
   readonly sizeBytes: number;
 }
 
-/** Changes what `shape` says and nothing else. What needs a restart becomes pending. */
+/**
+ * Changes what `shape` says and nothing else. What needs a restart becomes pending. It also makes
+ * the small volumes that the shape needs: for the firmware's variables, the module's state and the
+ * hypervisor's own drive with the data of the first boot.
+ */
 export interface Configure {
   readonly kind: "configure";
   readonly claim: ClaimedMachine;
@@ -74,23 +171,34 @@ export interface Configure {
 }
 
 /**
- * Writes the mark, with slots for names that it does not know yet. `at` must be ours, or with
- * `adopt` a machine of the Claim's identity that bears no other's mark.
+ * Writes the mark, with slots for names that it does not know yet. `at` must be ours; or with
+ * `adopt` a machine of the Claim's identity that bears no other's mark; or with `cloned` a copy
+ * that our own task made under the Claim's id, which also gets its identity by it.
  */
 export interface Stamp {
   readonly kind: "stamp";
   readonly claim: ClaimedMachine;
   readonly at: Basis;
   readonly disks: readonly StampedDisk[];
-  readonly networks: readonly { readonly name: string; readonly slot?: string }[];
+  readonly networks: readonly StampedPart[];
+  readonly cdroms?: readonly StampedDisk[];
+  readonly pci?: readonly StampedPart[];
+  readonly usb?: readonly StampedPart[];
   readonly adopt?: boolean;
+  readonly cloned?: { readonly from: string };
 }
 
-export interface StampedDisk {
+export interface StampedPart {
   readonly name: string;
-  readonly bus?: Bus;
   /** Where it is already. Absent: a free slot is chosen. */
   readonly slot?: string;
+}
+
+/** A name whose slot is empty gets another one where it should have another bus. */
+export interface StampedDisk extends StampedPart {
+  readonly bus?: Bus;
+  /** It is the disk that the machine boots from, wherever that is. */
+  readonly boots?: boolean;
 }
 
 /** Rewrites the mark to released. Nothing else changes. */
@@ -106,13 +214,69 @@ export interface PowerOn {
   readonly at: Basis;
 }
 
-/** Graceful asks the guest and gives up after `graceSeconds`; Forced switches off. */
+/**
+ * Graceful asks the guest and gives up after `graceSeconds`, or with `thenForce` switches it off
+ * then; Forced switches off at once.
+ */
 export interface PowerOff {
   readonly kind: "powerOff";
   readonly claim: ClaimedMachine;
   readonly at: Basis;
   readonly mode: "Graceful" | "Forced";
   readonly graceSeconds?: number;
+  readonly thenForce?: boolean;
+}
+
+/** Asks the guest to shut down and starts it again, with everything that was pending. */
+export interface Reboot {
+  readonly kind: "reboot";
+  readonly claim: ClaimedMachine;
+  readonly at: Basis;
+  readonly graceSeconds?: number;
+}
+
+/** Writes the memory to disk and stops. `powerOn` goes on from there. */
+export interface Suspend {
+  readonly kind: "suspend";
+  readonly claim: ClaimedMachine;
+  readonly at: Basis;
+  /** Where the memory goes. Absent: where the hypervisor puts it. */
+  readonly storage?: string;
+}
+
+/** Lets a paused machine go on. */
+export interface Resume {
+  readonly kind: "resume";
+  readonly claim: ClaimedMachine;
+  readonly at: Basis;
+}
+
+/** Moves the machine to another node, while it runs where that is possible. */
+export interface Migrate {
+  readonly kind: "migrate";
+  readonly claim: ClaimedMachine;
+  readonly at: Basis;
+  readonly to: string;
+  /** For disks that only this node sees. Absent: the storage of the same name. */
+  readonly storage?: string;
+}
+
+/** Puts the machine under high availability, changes how, or takes it out. */
+export interface Watch {
+  readonly kind: "watch";
+  readonly claim: ClaimedMachine;
+  readonly at: Basis;
+  readonly highAvailability: HighAvailabilityShape;
+  /** The power that it should be kept in. */
+  readonly power: "Running" | "Stopped";
+}
+
+/** Puts the machine into a pool, or without one out of all. */
+export interface Regroup {
+  readonly kind: "regroup";
+  readonly claim: ClaimedMachine;
+  readonly at: Basis;
+  readonly pool?: string;
 }
 
 /**
@@ -143,4 +307,36 @@ export interface FetchImage {
   readonly fileName: string;
   /** `sha256:` or `sha512:` and the digest in hexadecimal. */
   readonly checksum: string;
+}
+
+/**
+ * Puts a seed's disc onto a storage under its name (`seedFileName`). Whole there already: done. It
+ * may be inserted once `seeds` shows it with its size.
+ */
+export interface PutSeed {
+  readonly kind: "putSeed";
+  readonly claim: ClaimedMachine;
+  readonly node: string;
+  readonly storage: string;
+  readonly fileName: string;
+  readonly content: Uint8Array;
+}
+
+/** Removes a seed's disc: its name must be that of the Claim, and its machine must not hold it. */
+export interface RemoveSeed {
+  readonly kind: "removeSeed";
+  readonly claim: ClaimedMachine;
+  readonly node: string;
+  readonly storage: string;
+  readonly fileName: string;
+}
+
+/** The name of a seed's disc: whose it is, and by its content's SHA-256 which one. */
+export function seedFileName(identity: string, sha256: string): string {
+  return `berth-seed-${identity}-${sha256.slice(0, 16)}.iso`;
+}
+
+/** Whether a file is the seed of this identity: only such a one is ever removed. */
+export function isSeedOf(identity: string, fileName: string): boolean {
+  return fileName.startsWith(`berth-seed-${identity}-`) && fileName.endsWith(".iso");
 }

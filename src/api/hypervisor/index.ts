@@ -17,6 +17,7 @@ const reasonMeanings = {
   ...sharedReasonMeanings,
   Connected: "It answers.",
   CertificateMismatch: "The certificate is not the one that tls names.",
+  CredentialsRefused: "The hypervisor does not accept the credentials.",
   CredentialsMissing: "The Secret, or a key in it, is not there.",
   CredentialsNotRenewed: "The endpoints changed: write the Secret anew or name another.",
   SystemChanged: "Another system answers than the one that systemId names. Nothing is written.",

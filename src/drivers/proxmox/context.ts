@@ -1,5 +1,6 @@
 import type { Random } from "../../kernel/random.ts";
 import type { ConfigReader } from "./config-reader.ts";
+import type { Glance } from "./glance.ts";
 import type { Release } from "./release.ts";
 import type { PveApi } from "./wire/api.ts";
 
@@ -7,6 +8,7 @@ import type { PveApi } from "./wire/api.ts";
 export interface DriverContext {
   readonly api: PveApi;
   readonly configs: ConfigReader;
+  readonly glance: Glance;
   /** The token's whole id, which every task of ours bears: `berth@pve!prod`. */
   readonly user: string;
   readonly random: Random;

@@ -1,10 +1,13 @@
 import type { Random } from "../../kernel/random.ts";
 import { answered, failed } from "../../hypervisor/index.ts";
 import type { HypervisorDriver } from "../../hypervisor/index.ts";
+import { askGuest } from "./agent.ts";
+import { changeOf } from "./changes/change-of.ts";
 import { ConfigReader } from "./config-reader.ts";
 import type { DriverContext, ProxmoxSettings } from "./context.ts";
 import { fitShape } from "./fit.ts";
-import { findImages } from "./images.ts";
+import { Glance } from "./glance.ts";
+import { findDiscs, findImages } from "./images.ts";
 import { readInventory } from "./inventory.ts";
 import { findLeftovers } from "./leftovers.ts";
 import { observe } from "./observe.ts";
@@ -39,6 +42,7 @@ export function proxmoxDriver(options: ProxmoxOptions): HypervisorDriver {
   const context: DriverContext = {
     api,
     configs: new ConfigReader(api),
+    glance: new Glance(),
     user: tokenId,
     random,
     settings,
@@ -51,19 +55,26 @@ export function proxmoxDriver(options: ProxmoxOptions): HypervisorDriver {
       release = answer.value.release;
       return answered(answer.value.view);
     },
-    inventory: () => readInventory(api),
+    async inventory() {
+      const answer = await readInventory(api);
+      if (answer.ok) context.glance.look(answer.value);
+      return answer;
+    },
     observe: (claim, hints) => observe(context, claim, hints),
     propose: (avoid) => propose(context, avoid),
     fit: (shape) => fitShape(shape, release),
     preflight: (draft) => preflight(context, draft),
     begin: (operation, fence) => begin(context, operation, fence),
     look: (task) => lookAtTask(api, task),
-    recall: async ({ externalId, node }, sinceMs) =>
+    recall: async ({ externalId, node }, sinceMs, hints = {}) =>
       node === undefined
         ? failed({ category: "DependencyNotReady", message: `no node is known for ${externalId}` })
-        : await recallTasks(api, { externalId, node, sinceMs, user: tokenId }),
+        : await recallTasks(api, { externalId, node, sinceMs, user: tokenId, ...hints }),
+    guest: (claim) => askGuest(context, claim),
+    changeOf,
     leftovers: (claim) => findLeftovers(context, claim),
     images: (place) => findImages(context, place),
+    discs: (place) => findDiscs(context, place),
     close: () => options.close?.(),
   };
 }

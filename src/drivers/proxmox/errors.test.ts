@@ -189,7 +189,7 @@ describe("errors of Proxmox", () => {
       "create VM 101",
     );
     assert.equal(failure.cause, "400 Parameter verification failed.; a: b");
-    assert.match(failure.message, /^create VM 101: /);
+    assert.match(failure.message, /^could not create VM 101: /);
   });
 
   it("tells a wrong token and a wrong certificate from a missing right", () => {

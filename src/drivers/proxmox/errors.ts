@@ -78,6 +78,13 @@ const rules: readonly ErrorRule[] = [
   wrong(/storage '[^']+' does not support (?:vm images|content-type '[^']+')$/),
   wrong(/^hostname lookup '[^']+' failed - /),
   wrong(/bridge '[^']+' does not exist$/),
+  wrong(/^can't migrate (?:VM|local|running|live)/),
+  wrong(/^can't migrate '[^']+' - /),
+  wrong(/^Cannot suspend HA managed VM to disk$/),
+  wrong(/^cannot suspend VM to disk due to passed-through PCI device\(s\), /),
+  wrong(/^you can't move a disk with snapshots and delete the source$/),
+  wrong(/^cannot move disk '[^']+' of a running VM to another one$/),
+  wrong(/^balloon value too large \(must be smaller than assigned memory\)$/),
   wrong(/^can't remove VM \d+ - protection mode enabled$/),
   wrong(/^unable to remove VM \d+ - used in HA resources and purge parameter not set\.$/),
   wrong(/^There is a replication job '[^']+' for guest '\d+' - Please remove that first\.$/),
@@ -104,6 +111,8 @@ const rules: readonly ErrorRule[] = [
   full(/not enough free space \(.*\)/),
   full(/zfs error: cannot create '[^']+': out of space$/),
   full(/No space left on device/),
+
+  wrong(/^(?:403 )?Permission check failed \(pool '[^']+' does not exist\)$/),
 
   // Rights. In a worker the status code stands before the text.
   { text: /^(?:403 )?Permission check failed/, category: "PermissionDenied" },
@@ -151,36 +160,54 @@ const statuses: Readonly<Record<number, FailureCategory>> = {
   595: "NodeUnhealthy",
 };
 
+const tokenRemedy =
+  "Check tokenId (user@realm!name) and tokenSecret in the Secret, and on a node that the token " +
+  "is there and has not expired: pveum user token list USER. Then write the Secret anew.";
+
+const certificateRemedy =
+  "If the certificate was renewed, compare its fingerprint with what a node shows (pvenode cert " +
+  "info) and put it into spec.tls.fingerprints of the Hypervisor. If not, somebody else answers " +
+  "there: nothing was sent to it.";
+
 /** Anything but data, as a failure of what was attempted. */
 export function failureOf(
   result: Exclude<PveResult, { type: "data" }>,
   attempted: string,
 ): Failure {
   if (result.type === "error") {
-    const { category, remedy } = classifyError(result);
+    const isRefused = result.status === 401;
+    const { category, remedy = isRefused ? tokenRemedy : undefined } = classifyError(result);
     const cause = causeOf(result);
     return {
       category,
-      message: `${attempted}: ${cause}`,
+      message: `could not ${attempted}: ${cause}`,
       cause,
       ...(remedy === undefined ? {} : { remedy }),
-      ...(result.status === 401 ? { connection: "CredentialsRefused" } : {}),
+      ...(isRefused ? { connection: "CredentialsRefused" } : {}),
     };
   }
   const { detail } = result;
   if (result.type === "lost") {
-    return { category: "UnknownOutcome", message: `${attempted}: no answer`, cause: detail };
+    return {
+      category: "UnknownOutcome",
+      message: `could not ${attempted}: no answer`,
+      cause: detail,
+    };
   }
   if (result.why === "certificate") {
     return {
       category: "PermissionDenied",
-      message: `${attempted}: the server did not prove who it is`,
+      message: `could not ${attempted}: the server did not prove who it is`,
       cause: detail,
-      remedy: "Compare the certificate with the one on the node; then put it into spec.tls.",
+      remedy: certificateRemedy,
       connection: "CertificateMismatch",
     };
   }
-  return { category: "NetworkError", message: `${attempted}: not reachable`, cause: detail };
+  return {
+    category: "NetworkError",
+    message: `could not ${attempted}: not reachable`,
+    cause: detail,
+  };
 }
 
 /** A read that was lost has no outcome to be unsure of: the hypervisor did not answer. */

@@ -1,10 +1,11 @@
-import type { CloudInitShape, DiskShape, Failure, Fitted, Shape } from "../../hypervisor/index.ts";
-import { hasModel, hasPackageUpgrade, type Release } from "./release.ts";
+import type { DiskShape, Fitted, Shape } from "../../hypervisor/index.ts";
+import { refusals as refuse } from "./refusals.ts";
+import type { Release } from "./release.ts";
 import { assignSlots } from "./translate/assign.ts";
 import { changedValues } from "./translate/config.ts";
 import { diskRefusal } from "./translate/disks.ts";
-import { isKnownHash } from "./translate/guest.ts";
-import { readShape, scsiController, type Slots, writeShape } from "./translate/shape.ts";
+import { firmwareVolumes } from "./translate/firmware.ts";
+import { readShape, type Slots, writeShape } from "./translate/shape.ts";
 
 /**
  * The shape as it would be seen here: written and read back, so that what Proxmox rounds, sorts or
@@ -13,14 +14,26 @@ import { readShape, scsiController, type Slots, writeShape } from "./translate/s
 export function fitShape(shape: Shape, release: Release): Fitted {
   const refusals = refuse(shape, release);
   const usable = (shape.disks ?? []).filter((disk) => diskRefusal(disk) === undefined);
-  const { networks = [] } = shape;
-  const slots = assignSlots({ disks: {}, networks: {} }, { disks: usable, networks });
+  const slots = assignSlots({ disks: {}, networks: {} }, { ...partsOf(shape), disks: usable });
   if ("category" in slots) return { shape, refusals: [...refusals, slots] };
   const blank = blankDisks(usable, slots);
   const cards = Object.fromEntries(Object.values(slots.networks).map((slot) => [slot, ""]));
-  const change = writeShape(shape, slots, { ...blank, ...cards });
-  const seen = readShape(changedValues({ ...blank, ...cards }, change), slots);
-  return { shape: onlyWhatWasSaid(shape, seen), refusals };
+  const volumes = firmwareVolumes(shape.firmware ?? {}, {}, "none");
+  const change = writeShape(shape, slots, { ...blank, ...cards, ...volumes });
+  const seen = readShape(changedValues({ ...blank, ...cards, ...volumes }, change), slots);
+  return { shape: onlyWhatWasSaid(withVariables(shape), seen), refusals };
+}
+
+/** The parts of a shape that get a slot each. */
+export function partsOf(shape: Shape): Pick<Required<Shape>, "disks" | "networks"> & Shape {
+  const { disks = [], networks = [], cdroms = [], pci = [], usb = [] } = shape;
+  return { disks, networks, cdroms, pci, usb };
+}
+
+/** UEFI without its volume would forget at every restart what the guest told it. */
+function withVariables(shape: Shape): Shape {
+  if (shape.firmware?.type !== "UEFI") return shape;
+  return { ...shape, firmware: { ...shape.firmware, keepsVariables: true } };
 }
 
 function blankDisks(disks: readonly DiskShape[], slots: Slots): Record<string, string> {
@@ -30,7 +43,7 @@ function blankDisks(disks: readonly DiskShape[], slots: Slots): Record<string, s
 
 /** Defaults that reading adds were not asked for, and must not become demands. */
 function onlyWhatWasSaid(said: Shape, seen: Omit<Shape, "notes">): Shape {
-  const { notes, cloudInit } = said;
+  const { notes, cloudInit, firmware, highAvailability } = said;
   // cast: pick keeps the form of its first argument and takes the values of the second.
   const picked = pick(said, seen) as Shape;
   return {
@@ -38,6 +51,9 @@ function onlyWhatWasSaid(said: Shape, seen: Omit<Shape, "notes">): Shape {
     ...(notes === undefined ? {} : { notes }),
     // The drive is a volume, and the hash is never read back: both are as they were said.
     ...(cloudInit === undefined ? {} : { cloudInit: { ...cloudInit, ...picked.cloudInit } }),
+    ...(firmware === undefined ? {} : { firmware: { ...firmware, ...picked.firmware } }),
+    // It stands in no config, and is taken as it is said.
+    ...(highAvailability === undefined ? {} : { highAvailability }),
   };
 }
 
@@ -67,55 +83,4 @@ function nameOf(value: unknown): unknown {
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function refuse(shape: Shape, release: Release): Failure[] {
-  const { name, scsiController: controller } = shape;
-  return [
-    ...(name === undefined || dnsName.test(name)
-      ? []
-      : [wrong(`machineName: Proxmox takes a DNS name, and "${name}" is none`)]),
-    ...(shape.disks ?? []).flatMap((disk) => {
-      const refusal = diskRefusal(disk);
-      return refusal === undefined ? [] : [wrong(`disks[${disk.name}]: ${refusal}`)];
-    }),
-    ...(shape.networks ?? [])
-      .filter(({ mtu, model = "virtio" }) => mtu !== undefined && model !== "virtio")
-      .map((card) => wrong(`networks[${card.name}]: mtu can be set on the virtio model only`)),
-    ...(controller === undefined || scsiController(controller) !== undefined
-      ? []
-      : [unsupported(`devices.scsiController: Proxmox has no ${controller}`)]),
-    ...refuseCloudInit(shape.cloudInit ?? {}, release),
-    ...refuseModel(shape.cpu?.model, release),
-  ];
-}
-
-function refuseModel(model: string | undefined, release: Release): Failure[] {
-  if (model === undefined || hasModel(release, model)) return [];
-  return [unsupported(`cpu.model: Proxmox VE ${release.text} does not know ${model}`)];
-}
-
-function refuseCloudInit(cloudInit: CloudInitShape, release: Release): Failure[] {
-  const { passwordHash, upgradePackages } = cloudInit;
-  const isHashRefused = passwordHash !== undefined && !isKnownHash(passwordHash);
-  const isUpgradeRefused = upgradePackages !== undefined && !hasPackageUpgrade(release);
-  return [
-    ...(isHashRefused
-      ? [wrong("cloudInit.user.passwordHash: Proxmox takes $1$, $2a$, $2y$, $5$ and $6$ only")]
-      : []),
-    ...(isUpgradeRefused
-      ? [unsupported(`cloudInit.upgradePackages: Proxmox VE ${release.text} cannot say it`)]
-      : []),
-  ];
-}
-
-const dnsName =
-  /^[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?)*$/;
-
-function wrong(message: string): Failure {
-  return { category: "ConfigurationError", message };
-}
-
-function unsupported(message: string): Failure {
-  return { category: "APINotSupported", message };
 }

@@ -1,4 +1,5 @@
 import type { ClaimedMachine, Fence } from "../../hypervisor/index.ts";
+import { isJsonObject } from "../../kernel/json.ts";
 import type { Random } from "../../kernel/random.ts";
 import { proxmoxDriver } from "./driver.ts";
 import type { PveReply, PveRequest, Send } from "./wire/wire.ts";
@@ -52,15 +53,40 @@ export class ScriptedServer {
     if (request.mayWrite !== undefined && !request.mayWrite()) {
       return { type: "notSent", why: "fenced", detail: "the fence is closed" };
     }
-    const answer = this.#script[`${request.method} ${request.path}`];
+    const answer = this.#pendingOf(request) ?? this.#script[`${request.method} ${request.path}`];
     if (answer === undefined)
       throw new Error(`not in the script: ${request.method} ${request.path}`);
     return typeof answer === "function" ? answer(request) : answer;
   };
 
+  /**
+   * The list of what is pending tells the whole config, as the real one does: of a script that has
+   * the config it is made from that, and from what the script itself says to be pending.
+   */
+  #pendingOf({ method, path }: PveRequest): PveReply | undefined {
+    const name = `${method} ${path}`;
+    const answer = this.#script[name.replace(/\/pending$/, "/config")];
+    if (!name.endsWith("/pending") || answer === undefined) return undefined;
+    const config = typeof answer === "function" ? answer({ method, path }) : answer;
+    if (config.type !== "answered" || config.status !== 200) return config;
+    const waiting = dataOf(this.#script[name]);
+    const said = Array.isArray(waiting) ? waiting.filter(isJsonObject) : [];
+    const whole = dataOf(config);
+    const rows = Object.entries(isJsonObject(whole) ? whole : {})
+      .filter(([key]) => !said.some((row) => row["key"] === key))
+      .map(([key, value]) => ({ key, value }));
+    return data([...rows, ...said]);
+  }
+
   get writes(): PveRequest[] {
     return this.requests.filter(({ method }) => method !== "GET");
   }
+}
+
+function dataOf(scripted: Script[string] | undefined): unknown {
+  if (scripted === undefined || typeof scripted === "function") return [];
+  const body: unknown = scripted.type === "answered" ? JSON.parse(scripted.body) : undefined;
+  return isJsonObject(body) ? body["data"] : undefined;
 }
 
 export function driverOn(server: ScriptedServer): ReturnType<typeof proxmoxDriver> {

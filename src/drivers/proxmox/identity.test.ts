@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type Mark, releasedMark, writeMark } from "../../hypervisor/index.ts";
 import { claim } from "./fixture.ts";
-import { judge } from "./identity.ts";
+import { isUnstampedClone, judge } from "./identity.ts";
 import { markFor } from "./operations/standing.ts";
 
 const mark = markFor(claim, { disks: {}, networks: {} });
@@ -55,6 +55,19 @@ describe("whose a machine is", () => {
     assert.equal(gone.is === "foreign" && gone.reason, "MarkLost");
     const twice = judge(config(`${writeMark("", mark)}\n${writeMark("", mark)}`), claim);
     assert.equal(twice.is === "foreign" && twice.reason, "MarkLost");
+  });
+
+  it("is our own unstamped clone only if all but the server's UUID agrees", () => {
+    const isClone = (marked: Mark, uuid?: string): boolean => {
+      return isUnstampedClone(config(writeMark("", marked), uuid), claim);
+    };
+    assert.equal(isClone(mark, otherUuid), true);
+    assert.equal(isClone(mark), false);
+    assert.equal(isClone(releasedMark(mark), otherUuid), false);
+    assert.equal(isClone({ ...mark, externalId: "9000" }, otherUuid), false);
+    assert.equal(isClone({ ...mark, identity: otherUuid }, otherUuid), false);
+    assert.equal(isClone({ ...mark, installation: otherUuid }, otherUuid), false);
+    assert.equal(isUnstampedClone(config("no mark", otherUuid), claim), false);
   });
 
   it("tells a husk by its lock being all there is", () => {

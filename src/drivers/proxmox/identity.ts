@@ -58,3 +58,16 @@ function disagreement(
   if (mark.state === "Released") return { reason: "Released", detail: `${owner} let it go` };
   return undefined;
 }
+
+/**
+ * Whether a config is a clone that our own call made under the Claim's id: the mark that the call
+ * carried agrees in everything, and only the UUID is the one that the server chose. Before the
+ * Claim is bound no other machine can bear that mark, since its identity was never written
+ * anywhere; afterwards this is a copy like any other, so ask only for a Claim that is reserved.
+ */
+export function isUnstampedClone({ values }: PveConfig, claim: ClaimedMachine): boolean {
+  const { mark } = readMark(values["description"] ?? "");
+  if (mark === undefined || mark.state !== "Owned") return false;
+  if (identityOf(values) === claim.identity) return false;
+  return disagreement(mark, claim, claim.identity) === undefined;
+}

@@ -7,13 +7,30 @@ import { fileNameOf } from "./translate/volumes.ts";
 
 /** Files that a disk can be filled from. An older server has no place for them. */
 export async function findImages(
-  { api, release }: DriverContext,
+  { api, release, glance }: DriverContext,
   place: ImagePlace,
 ): Promise<Answer<readonly ImageFile[]>> {
   if (!hasImportContent(release())) return answered([]);
   const listed = await listVolumes(api, place, { content: "import" });
   if (!listed.ok) return listed;
   const files = listed.value.filter(({ content }) => content === "import");
+  glance.saw(
+    place.node,
+    files.map(({ volume }) => volume),
+  );
+  return answered(
+    files.map(({ volume, sizeBytes }) => ({ volume, fileName: fileNameOf(volume), sizeBytes })),
+  );
+}
+
+/** Discs that a drive can hold. */
+export async function findDiscs(
+  { api }: DriverContext,
+  place: ImagePlace,
+): Promise<Answer<readonly ImageFile[]>> {
+  const listed = await listVolumes(api, place, { content: "iso" });
+  if (!listed.ok) return listed;
+  const files = listed.value.filter(({ content }) => content === "iso");
   return answered(
     files.map(({ volume, sizeBytes }) => ({ volume, fileName: fileNameOf(volume), sizeBytes })),
   );

@@ -1,7 +1,24 @@
+export { dateOf, judgeCertificate } from "./doctor/certificate.ts";
+export type {
+  ClusterInventory,
+  ListedMachine,
+  ListedNode,
+  ListedSpace,
+  ListedStorage,
+  ListedVolume,
+} from "./doctor/cluster-inventory.ts";
+export { httpsEndpoints, proxmoxDoctor } from "./doctor/doctor.ts";
+export { newTokenCommands, olderReleaseNotes } from "./doctor/grants.ts";
+export { defaultPort, probeEndpoint } from "./doctor/probe.ts";
+export type { Probe, ShownCertificate } from "./doctor/probe.ts";
+export { parseInventory } from "./doctor/parse-inventory.ts";
 export { proxmoxDriver } from "./driver.ts";
 export type { ProxmoxOptions } from "./driver.ts";
+export type { FieldLine } from "./changes/field-line.ts";
+export { fieldTable } from "./changes/table.ts";
 export type { ProxmoxSettings } from "./context.ts";
 export { httpsTransport } from "./transport.ts";
 export type { ProxmoxConnection } from "./transport.ts";
 export type { TlsTrust } from "./wire/https.ts";
+export { httpForm } from "./wire/wire.ts";
 export type { NotSent, Params, PveReply, PveRequest, Send } from "./wire/wire.ts";

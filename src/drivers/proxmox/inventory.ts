@@ -64,6 +64,7 @@ function machineOf(row: JsonObject): InventoryMachine {
     ...(typeof name === "string" ? { name } : {}),
     power: powerOf(row),
     ...(typeof lock === "string" ? { lock: lockKind(lock) } : {}),
+    ...(typeof pool === "string" ? { pool } : {}),
     hint: JSON.stringify([node, status, lock, name, tags, pool, template, hastate]),
   };
 }

@@ -3,7 +3,7 @@ import type { Answer, ClaimedMachine, Failure, Leftover } from "../../hypervisor
 import type { DriverContext } from "./context.ts";
 import { judge } from "./identity.ts";
 import { referencedVolumes } from "./references.ts";
-import { listVolumes, nodeStorages, type NodeStorage } from "./storages.ts";
+import { listVolumes, nodeStorages, type NodeStorage, unlisted } from "./storages.ts";
 import { nameWithoutStorage, parseVolume } from "./translate/volumes.ts";
 
 /**
@@ -21,12 +21,38 @@ export async function findLeftovers(
   const storages = await nodeStorages(context.api, node);
   if (!storages.ok) return storages;
   const found: Leftover[] = [];
-  for (const storage of storages.value.filter(({ contents }) => contents.includes("images"))) {
+  for (const storage of storages.value.filter((candidate) => mayHold(candidate, claim))) {
     const here = await onStorage(context, { claim, node, storage, machine: machine.value });
     if (!here.ok) return here;
     found.push(...here.value);
   }
+  const taken = await takenVolumes(context, { claim, node }, machine.value);
+  return taken.ok ? answered([...found, ...taken.value]) : taken;
+}
+
+/** Volumes that bear another's id and stand in the Claim all the same: they were taken over. */
+async function takenVolumes(
+  { api }: DriverContext,
+  { claim, node }: { readonly claim: ClaimedMachine; readonly node: string },
+  { referenced }: Standing,
+): Promise<Answer<readonly Leftover[]>> {
+  const found: Leftover[] = [];
+  for (const { id } of claim.volumes ?? []) {
+    const { owner, storage = "" } = parseVolume(id) ?? {};
+    if (owner === undefined || owner === claim.externalId || referenced.has(id)) continue;
+    const rows = await listVolumes(api, { node, storage }, { content: "images", vmid: owner });
+    if (!rows.ok) return rows;
+    const row = rows.value.find(({ volume }) => volume === id);
+    if (row === undefined) continue;
+    found.push({ volume: id, storage, node, sizeBytes: row.sizeBytes, proof: "Claimed" });
+  }
   return answered(found);
+}
+
+/** Where volumes of ours may be: what was not listed at first proves nothing now. */
+function mayHold({ name, contents }: NodeStorage, claim: ClaimedMachine): boolean {
+  if (!contents.includes("images")) return false;
+  return isNamed(claim, name) || claim.preflightVolumes?.includes(unlisted(name)) !== true;
 }
 
 interface Search {
@@ -72,10 +98,17 @@ function proofOf(
   claim: ClaimedMachine,
   around: { readonly isPrivate: boolean; readonly isMarked: boolean },
 ): Leftover["proof"] {
-  if (claim.preflightVolumes?.includes(volume) === true) return "Before";
+  const { preflightVolumes: before } = claim;
+  if (before?.includes(volume) === true) return "Before";
   if (claim.volumes?.some(({ id }) => id === volume) === true) return "Claimed";
-  const wasListed = claim.preflightVolumes !== undefined;
-  return wasListed && around.isPrivate && around.isMarked ? "MadeUnderMark" : "Unattributed";
+  return wasListed(before, volume) && around.isPrivate && around.isMarked
+    ? "MadeUnderMark"
+    : "Unattributed";
+}
+
+function wasListed(before: readonly string[] | undefined, volume: string): boolean {
+  const storage = parseVolume(volume)?.storage ?? "";
+  return before !== undefined && !before.includes(unlisted(storage));
 }
 
 function isPrivate(storage: NodeStorage, exclusive: readonly string[]): boolean {

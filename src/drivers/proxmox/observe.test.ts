@@ -41,6 +41,25 @@ async function observe(script: Record<string, PveReply>, hints?: ObserveHints): 
 }
 
 describe("observe", () => {
+  it("shows a stranger's parts by the names that adoption would give them", async () => {
+    const stranger = { ...marked, description: "mine" };
+    const names = { disks: { root: "scsi0" }, networks: { lan: "net0" } };
+    const script = { [`GET ${at}/config`]: data(stranger) };
+    const seen = await observe(script, { withoutPower: true, names });
+    assert(seen.at === "foreign" && seen.machine !== undefined);
+    assert.deepEqual(seen.machine.shape.disks?.[0]?.name, "root");
+    assert.deepEqual(seen.machine.networks[0]?.name, "lan");
+    assert.equal(seen.machine.mark, undefined);
+  });
+
+  it("asks for an id first where nothing is expected: two reads prove an absence", async () => {
+    const script = {
+      "GET /cluster/nextid": isFree,
+      "GET /cluster/status": quorate,
+    };
+    assert.deepEqual(await observe(script, { expectsNothing: true }), { at: "absent" });
+  });
+
   it("sees our machine with its parts by name, from one read of its config", async () => {
     const seen = await observe({ [`GET ${at}/config`]: data(marked) }, { withoutPower: true });
     assert(seen.at === "ours");

@@ -4,17 +4,19 @@ import type {
   ClaimedMachine,
   Failure,
   Lock,
+  Machine,
   ObserveHints,
-  Power,
   Seen,
 } from "../../hypervisor/index.ts";
 import type { DriverContext } from "./context.ts";
-import { nothingPending, readPending, readPower } from "./config-reader.ts";
-import type { MachinePlace, PendingView } from "./config-reader.ts";
+import { readStatus } from "./config-reader.ts";
+import type { MachinePlace, MachineStatus, WholeConfig } from "./config-reader.ts";
+import { findClone } from "./clones.ts";
 import { classifyError, readFailureOf } from "./errors.ts";
-import { judge, type Verdict } from "./identity.ts";
-import { deadLock, judgeLock } from "./locks.ts";
-import { listTasks, type TaskQuery } from "./tasks.ts";
+import { readWatch } from "./high-availability.ts";
+import { isUnstampedClone, judge, type Verdict } from "./identity.ts";
+import { deadLock, judgeLock, lockKind } from "./locks.ts";
+import { type ListedTask, listTasks, type TaskQuery } from "./tasks.ts";
 import type { PveConfig } from "./translate/config.ts";
 import { readMachine } from "./translate/machine.ts";
 import { present } from "./translate/present.ts";
@@ -26,24 +28,32 @@ export async function observe(
   claim: ClaimedMachine,
   hints: ObserveHints = {},
 ): Promise<Seen> {
-  const found = await findConfig(context, claim);
+  const found = await findConfig(context, claim, hints.expectsNothing === true);
   if (found.type === "settled") return found.seen;
   const { node, config } = found;
   const verdict = judge(config, claim);
   if (verdict.is === "husk") {
     return await judgeHusk(context, { claim, node, lock: verdict.lock }, hints);
   }
+  if (verdict.is === "foreign" && hints.clonedFrom !== undefined) {
+    const clone = await judgeClone(context, { claim, node, config, verdict }, hints);
+    if (clone !== undefined) return clone;
+  }
   return await look(context, { claim, node, config, verdict }, hints);
 }
 
 type Found =
-  | { readonly type: "found"; readonly node: string; readonly config: PveConfig }
+  | { readonly type: "found"; readonly node: string; readonly config: WholeConfig }
   | { readonly type: "settled"; readonly seen: Seen };
 
 /** On the node where it was, and where it is not there any more, wherever the cluster says. */
-async function findConfig(context: DriverContext, claim: ClaimedMachine): Promise<Found> {
+async function findConfig(
+  context: DriverContext,
+  claim: ClaimedMachine,
+  expectsNothing: boolean,
+): Promise<Found> {
   const { externalId, node } = claim;
-  if (node !== undefined) {
+  if (node !== undefined && !expectsNothing) {
     const read = await context.configs.read({ node, externalId });
     if (read.type === "config") return { type: "found", node, config: read.config };
     if (read.type === "failed") return unknown(read.failure);
@@ -117,6 +127,13 @@ async function judgeHusk(
   hints: ObserveHints,
 ): Promise<Seen> {
   const { externalId } = claim;
+  if (lock === "clone" && hints.clonedFrom !== undefined) {
+    const task = await findClone(context, { ...claim, node }, hints.clonedFrom);
+    if (!task.ok) return { at: "unknown", failure: task.failure };
+    if (task.value !== undefined) {
+      return { at: "opaque", node, lock: cloneLock(lock, { ...claim, node }, task.value) };
+    }
+  }
   const tasks = await listTasks(context.api, { node, externalId, sinceMs: since(claim, hints) });
   if (!tasks.ok) return { at: "unknown", failure: tasks.failure };
   const place = { externalId, node, isHusk: true };
@@ -129,10 +146,37 @@ async function judgeHusk(
   return { at: "foreign", reason: "Husk", detail, node };
 }
 
+/** Our own clone that bears our mark and not yet our identity; undefined if it is none. */
+async function judgeClone(
+  context: DriverContext,
+  sighting: Sighting,
+  hints: ObserveHints,
+): Promise<Seen | undefined> {
+  const { claim, node, config } = sighting;
+  if (!isUnstampedClone(config, claim)) return undefined;
+  const task = await findClone(context, { ...claim, node }, hints.clonedFrom ?? "");
+  if (!task.ok) return { at: "unknown", failure: task.failure };
+  if (task.value === undefined) return undefined;
+  const lock = config.values["lock"];
+  if (lock !== undefined) return { at: "opaque", node, lock: cloneLock(lock, claim, task.value) };
+  const detail = "our own clone, which has to be stamped";
+  const verdict = { is: "foreign", reason: "Unstamped", detail } as const;
+  return await look(context, { ...sighting, verdict }, hints);
+}
+
+function cloneLock(
+  lock: string,
+  { externalId, node = "" }: ClaimedMachine,
+  task: ListedTask,
+): Lock {
+  if (!task.isRunning) return deadLock(lock, { externalId, node, isHusk: true }, task.task);
+  return { kind: lockKind(lock), detail: lock, state: "Held", task: task.task };
+}
+
 interface Sighting {
   readonly claim: ClaimedMachine;
   readonly node: string;
-  readonly config: PveConfig;
+  readonly config: WholeConfig;
   readonly verdict: Exclude<Verdict, { is: "husk" }>;
 }
 
@@ -146,28 +190,49 @@ async function look(
   if (!state.ok) return { at: "unknown", failure: state.failure };
   const lock = await readLock(context, { ...place, sinceMs: since(claim, hints) }, config);
   if (!lock.ok) return { at: "unknown", failure: lock.failure };
-  const { power, pending } = state.value;
+  const { watchedAs, ...status } = state.value;
   const machine = readMachine(config, {
     ...place,
-    power,
-    pendingKeys: pending.keys,
-    leavingDrives: pending.leavingDrives,
-    ...present({ lock: lock.value }),
+    ...status,
+    pendingKeys: config.pending.keys,
+    leavingDrives: config.pending.leavingDrives,
+    ...present({ lock: lock.value, names: hints.names }),
   });
-  if (verdict.is === "ours") return { at: "ours", machine };
-  return { at: "foreign", reason: verdict.reason, detail: verdict.detail, node, machine };
+  if (verdict.is === "foreign") {
+    return { at: "foreign", reason: verdict.reason, detail: verdict.detail, node, machine };
+  }
+  return await withWatch(context, machine, watchedAs);
+}
+
+/** How it is watched over is asked only of a machine that is. */
+async function withWatch(
+  { api }: DriverContext,
+  machine: Machine,
+  watchedAs: string | undefined,
+): Promise<Seen> {
+  const isKnown = machine.power !== "Unknown";
+  if (watchedAs === undefined && !isKnown) return { at: "ours", machine };
+  const watch =
+    watchedAs === undefined ? answered(undefined) : await readWatch(api, machine.externalId);
+  if (!watch.ok) return { at: "unknown", failure: watch.failure };
+  const { shape = { enabled: false }, requested } = watch.value ?? {};
+  const seen = requested === undefined ? undefined : { requested, detail: watchedAs ?? "" };
+  return {
+    at: "ours",
+    machine: {
+      ...machine,
+      shape: { ...machine.shape, highAvailability: shape },
+      ...present({ highAvailability: seen }),
+    },
+  };
 }
 
 async function readState(
   { api }: DriverContext,
   place: MachinePlace,
   withoutPower: boolean,
-): Promise<Answer<{ readonly power: Power; readonly pending: PendingView }>> {
-  if (withoutPower) return answered({ power: "Unknown", pending: nothingPending });
-  const power = await readPower(api, place);
-  if (!power.ok) return power;
-  const pending = await readPending(api, place);
-  return pending.ok ? answered({ power: power.value, pending: pending.value }) : pending;
+): Promise<Answer<MachineStatus>> {
+  return withoutPower ? answered({ power: "Unknown" }) : await readStatus(api, place);
 }
 
 /** Tasks are asked for only where there is a lock to explain. */
@@ -177,7 +242,8 @@ async function readLock(
   { values }: PveConfig,
 ): Promise<Answer<Lock | undefined>> {
   const lock = values["lock"];
-  if (lock === undefined) return answered(undefined);
+  // What is suspended to disk bears this word until it goes on: a state, and nobody's work.
+  if (lock === undefined || lock === "suspended") return answered(undefined);
   const tasks = await listTasks(api, query);
   if (!tasks.ok) return tasks;
   return answered(judgeLock(lock, { tasks: tasks.value, user }, { ...query, isHusk: false }));

@@ -3,8 +3,9 @@ import { answered } from "../../hypervisor/index.ts";
 import type { DriverContext } from "./context.ts";
 import { classifyError, readFailureOf } from "./errors.ts";
 import { fitShape } from "./fit.ts";
-import { hasImportContent, isSupported, type Release } from "./release.ts";
-import { listVolumes, nodeStorages, type NodeStorage } from "./storages.ts";
+import { checkSources } from "./preflight-sources.ts";
+import { isSupported } from "./release.ts";
+import { listVolumes, nodeStorages, type NodeStorage, unlisted } from "./storages.ts";
 import { parseVolume } from "./translate/volumes.ts";
 import { pathPart } from "./wire/wire.ts";
 import { rowsOf, textOf } from "./wire/rows.ts";
@@ -12,19 +13,46 @@ import { rowsOf, textOf } from "./wire/rows.ts";
 /** All that would make the creation fail, in one list. Reads only. */
 export async function preflight(context: DriverContext, draft: Draft): Promise<Preflight> {
   const { node } = draft;
-  const storages = await nodeStorages(context.api, node);
+  const storages = await storagesOf(context, node);
   // Of a node that does not answer nothing more can be found out.
   if (!storages.ok) return { findings: [storages.failure], volumesBefore: [] };
   const before = await volumesBefore(context, draft, storages.value);
   const findings = [
     ...checkShape(context, draft),
-    ...draft.disks.flatMap((disk) => checkDisk(disk, storages.value, node)),
+    ...homesOf(draft).flatMap((home) => checkHome(home, storages.value, node)),
     ...checkSpace(draft.disks, storages.value),
     ...(await checkSources(context, draft, storages.value)),
     ...(await checkNetworks(context, draft)),
     ...(before.ok ? leftoversOf(before.value, draft) : [before.failure]),
   ];
   return { findings, volumesBefore: before.ok ? before.value : [] };
+}
+
+/** As the last glance at the cluster showed them, which is seconds old; else asked for. */
+async function storagesOf(
+  { api, glance }: DriverContext,
+  node: string,
+): Promise<Answer<readonly NodeStorage[]>> {
+  const seen = glance.storagesOf(node);
+  return seen === undefined ? await nodeStorages(api, node) : answered(seen);
+}
+
+interface Home {
+  readonly field: string;
+  readonly storage: string;
+}
+
+/** The storages that volumes of the machine go to, by what says so. */
+function homesOf({ shape, disks }: Draft): Home[] {
+  const { firmware, cloudInit } = shape;
+  const drive = cloudInit?.seed === undefined ? cloudInit?.storage : undefined;
+  return [
+    ...disks.map(({ name, storage }) => ({ field: `disks[${name}]`, storage })),
+    ...(firmware?.storage === undefined
+      ? []
+      : [{ field: "firmware.storage", storage: firmware.storage }]),
+    ...(drive === undefined ? [] : [{ field: "cloudInit.storage", storage: drive }]),
+  ];
 }
 
 function checkShape(context: DriverContext, { shape }: Draft): readonly Failure[] {
@@ -35,18 +63,23 @@ function checkShape(context: DriverContext, { shape }: Draft): readonly Failure[
   return [...refusals, { category: "APINotSupported", message }];
 }
 
-function checkDisk(disk: NewDisk, storages: readonly NodeStorage[], node: string): Failure[] {
-  const storage = storages.find(({ name }) => name === disk.storage);
-  const where = `disks[${disk.name}]: the storage ${disk.storage}`;
+function checkHome(home: Home, storages: readonly NodeStorage[], node: string): Failure[] {
+  const storage = storages.find(({ name }) => name === home.storage);
+  const where = `${home.field}: the storage ${home.storage}`;
   if (storage === undefined) {
-    return [{ category: "ConfigurationError", message: `${where} does not exist on ${node}` }];
+    const message = `${where} does not exist on ${node}`;
+    return [{ category: "ConfigurationError", message, remedy: storageRemedy }];
   }
   if (!storage.contents.includes("images")) {
-    return [{ category: "ConfigurationError", message: `${where} does not take disks` }];
+    const message = `${where} does not take disks`;
+    return [{ category: "ConfigurationError", message, remedy: storageRemedy }];
   }
   if (storage.isUsable) return [];
   return [{ category: "NodeUnhealthy", message: `${where} is not available on ${node}` }];
 }
+
+const storageRemedy =
+  "Name a storage of the node that takes disk images (pvesm status), or make it one there.";
 
 /** What a disk takes at most. Storages that take space only as it is used may still say yes. */
 function checkSpace(disks: readonly NewDisk[], storages: readonly NodeStorage[]): Failure[] {
@@ -59,83 +92,44 @@ function checkSpace(disks: readonly NewDisk[], storages: readonly NodeStorage[])
   });
 }
 
-async function checkSources(
-  context: DriverContext,
-  { disks, node }: Draft,
-  storages: readonly NodeStorage[],
+async function checkNetworks(
+  { api, glance }: DriverContext,
+  { shape, node }: Draft,
 ): Promise<Failure[]> {
-  const found: Failure[] = [];
-  for (const { name, fill } of disks) {
-    if (fill.from === "machine") {
-      const read = await context.configs.read({ node, externalId: fill.externalId });
-      if (read.type === "failed") found.push(read.failure);
-      if (read.type === "notHere") {
-        const message = `disks[${name}]: there is no machine ${fill.externalId} on ${node}`;
-        found.push({ category: "ImageNotFound", message });
-      }
-    } else if (fill.from === "volume") {
-      const failure = await checkVolume(context, { node, volume: fill.volume }, storages);
-      if (failure !== undefined) {
-        found.push({ ...failure, message: `disks[${name}]: ${failure.message}` });
-      }
-    }
-  }
-  return found;
-}
-
-async function checkVolume(
-  { api, release }: DriverContext,
-  { node, volume }: { readonly node: string; readonly volume: string },
-  storages: readonly NodeStorage[],
-): Promise<Failure | undefined> {
-  const storage = parseVolume(volume)?.storage;
-  if (storage === undefined || !storages.some(({ name }) => name === storage)) {
-    return { category: "ImageNotFound", message: `no storage on ${node} can hold ${volume}` };
-  }
-  const owner = parseVolume(volume)?.owner;
-  if (owner === undefined && !hasImportContent(release())) return noImages(release());
-  const filter = owner === undefined ? { content: "import" } : { content: "images", vmid: owner };
-  const volumes = await listVolumes(api, { node, storage }, filter);
-  if (!volumes.ok) return volumes.failure;
-  if (volumes.value.some((row) => row.volume === volume)) return undefined;
-  return { category: "ImageNotFound", message: `${volume} is not on ${node}` };
-}
-
-function noImages({ text }: Release): Failure {
-  return {
-    category: "APINotSupported",
-    message: `Proxmox VE ${text} cannot fill a disk from an image file`,
-    remedy: "Make the machine by clone, or from a disk that is there; or upgrade to 8.4.",
-  };
-}
-
-async function checkNetworks({ api }: DriverContext, { shape, node }: Draft): Promise<Failure[]> {
-  const wanted = (shape.networks ?? []).flatMap(({ network }) => network ?? []);
+  const named = (shape.networks ?? []).flatMap(({ network }) => network ?? []);
+  const wanted = named.filter((bridge) => !glance.hasSeen(node, bridge));
   if (wanted.length === 0) return [];
   const result = await api.get(`/nodes/${pathPart(node)}/network`, { type: "any_bridge" });
   if (result.type === "error" && classifyError(result).category === "PermissionDenied") return [];
   if (result.type !== "data") return [readFailureOf(result, `list the networks of ${node}`)];
   const rows = rowsOf(result.data);
   const there = new Set(rows.map((row) => textOf(row, "iface")));
+  glance.saw(node, [...there]);
   return [...new Set(wanted)]
     .filter((bridge) => !there.has(bridge))
     .map((bridge) => {
       const message = `the bridge ${bridge} does not exist on ${node}, or the token may not use it`;
-      return { category: "ConfigurationError", message };
+      const remedy = "Name a bridge of the node, make it there, or grant SDN.Use on its zone.";
+      return { category: "ConfigurationError", message, remedy };
     });
 }
 
-/** The names of volumes under the id, on every storage that the node can read now. */
+/**
+ * The names of volumes under the id, on the storages that the machine will use. The others are
+ * noted as not listed, so that nothing is ever taken for ours there by its name.
+ */
 async function volumesBefore(
   { api }: DriverContext,
-  { claim, node }: Draft,
+  draft: Draft,
   storages: readonly NodeStorage[],
 ): Promise<Answer<string[]>> {
+  const { claim, node } = draft;
   const { externalId } = claim;
-  const found: string[] = [];
-  for (const { name } of storages.filter((storage) => {
-    return storage.isUsable && storage.contents.includes("images");
-  })) {
+  const homes = new Set(homesOf(draft).map(({ storage }) => storage));
+  const isListed = ({ name, isUsable }: NodeStorage): boolean => isUsable && homes.has(name);
+  const holding = storages.filter(({ contents }) => contents.includes("images"));
+  const found = holding.filter((storage) => !isListed(storage)).map(({ name }) => unlisted(name));
+  for (const { name } of holding.filter(isListed)) {
     const place = { node, storage: name };
     const volumes = await listVolumes(api, place, { content: "images", vmid: externalId });
     if (!volumes.ok) return volumes;
@@ -145,7 +139,8 @@ async function volumesBefore(
   return answered(found);
 }
 
-function leftoversOf(volumes: readonly string[], { claim }: Draft): Failure[] {
+function leftoversOf(before: readonly string[], { claim }: Draft): Failure[] {
+  const volumes = before.filter((volume) => parseVolume(volume)?.owner !== undefined);
   if (volumes.length === 0) return [];
   return [
     {

@@ -1,7 +1,7 @@
 import { isJsonObject } from "../../kernel/json.ts";
 import { answered, failed } from "../../hypervisor/index.ts";
 import type { Answer } from "../../hypervisor/index.ts";
-import { machinePath, type MachinePlace, readPending } from "./config-reader.ts";
+import { machinePath, type MachinePlace, type WholeConfig } from "./config-reader.ts";
 import { readFailureOf } from "./errors.ts";
 import { parseConfig, type PveConfig } from "./translate/config.ts";
 import { isDrive } from "./translate/slots.ts";
@@ -18,13 +18,11 @@ import { rowsOf, textOf } from "./wire/rows.ts";
 export async function referencedVolumes(
   api: PveApi,
   place: MachinePlace,
-  config: PveConfig,
+  config: WholeConfig,
 ): Promise<Answer<ReadonlySet<string>>> {
-  const pending = await readPending(api, place);
-  if (!pending.ok) return pending;
   const snapshots = await snapshotDrives(api, place);
   if (!snapshots.ok) return snapshots;
-  const drives = [...drivesOf(config), ...pending.value.leavingDrives, ...snapshots.value];
+  const drives = [...drivesOf(config), ...config.pending.leavingDrives, ...snapshots.value];
   return answered(new Set(drives.flatMap(([, text]) => volumesOf(text))));
 }
 

@@ -41,6 +41,16 @@ export function hasPackageUpgrade(release: Release): boolean {
   return release.major >= 8;
 }
 
+/** Resource mappings, by which PCI and USB devices are named on all nodes, came with 8.0. */
+export function hasMappings(release: Release): boolean {
+  return release.major >= 8;
+}
+
+/** Rules took the place of groups in Proxmox VE 9. */
+export function hasRules(release: Release): boolean {
+  return release.major >= 9;
+}
+
 function isAtLeast(release: Release, least: { major: number; minor: number }): boolean {
   if (release.major !== least.major) return release.major > least.major;
   return release.minor >= least.minor;

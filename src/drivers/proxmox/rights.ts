@@ -1,9 +1,9 @@
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import type { Failure } from "../../hypervisor/index.ts";
-import { hasImportContent, needsSdnUse, type Release } from "./release.ts";
+import { hasImportContent, hasMappings, needsSdnUse, type Release } from "./release.ts";
 
 /** A right that Berth needs and where, and what for. */
-interface NeededRight {
+export interface NeededRight {
   readonly path: string;
   readonly privilege: string;
   readonly reason: string;
@@ -22,6 +22,7 @@ const vmRights = [
   ["VM.Config.Cloudinit", "set cloud-init"],
   ["VM.Config.CDROM", "attach drives"],
   ["VM.PowerMgmt", "start and stop"],
+  ["VM.Migrate", "move machines to other nodes"],
 ] as const;
 
 const storageRights = [
@@ -35,6 +36,7 @@ const storageRights = [
 export function neededRights(release: Release): readonly NeededRight[] {
   return [
     ...vmRights.map(([privilege, reason]) => ({ path: "/vms", privilege, reason })),
+    { path: "/vms", privilege: agentRight(release), reason: "ask guests for their addresses" },
     ...storageRights.map(([privilege, reason]) => ({ path: "/storage", privilege, reason })),
     { path: "/", privilege: "Sys.Audit", reason: "see nodes, the quorum and tasks" },
     ...(hasImportContent(release)
@@ -46,17 +48,49 @@ export function neededRights(release: Release): readonly NeededRight[] {
   ];
 }
 
-/** The rights that are missing, from GET /access/permissions: `{path: {privilege: propagate}}`. */
+/** Rights that one part of Berth needs, and who does not use that part need not grant. */
+export function optionalRights(release: Release): readonly NeededRight[] {
+  return [
+    { path: "/pool", privilege: "Pool.Allocate", reason: "put machines into pools" },
+    { path: "/pool", privilege: "Pool.Audit", reason: "see pools" },
+    { path: "/", privilege: "Sys.Console", reason: "declare high availability" },
+    { path: "/", privilege: "Sys.Modify", reason: "set the order of start-up" },
+    ...(hasMappings(release)
+      ? [{ path: "/mapping", privilege: "Mapping.Use", reason: "pass devices through" }]
+      : []),
+  ];
+}
+
+/** Renamed in pve-access-control 9.0.2: a role that names the other one is refused. */
+function agentRight(release: Release): string {
+  return release.major >= 9 ? "VM.GuestAgent.Audit" : "VM.Monitor";
+}
+
+/** The rights that are missing, as findings for a status. */
 export function missingRights(permissions: unknown, release: Release): Failure[] {
-  const granted = isJsonObject(permissions) ? permissions : {};
-  const missing = neededRights(release).filter(({ path, privilege }) => {
-    return !has(granted, path, privilege);
-  });
-  return missing.map(({ path, privilege, reason }) => ({
+  return lackedRights(permissions, release).map(({ path, privilege, reason }) => ({
     category: "PermissionDenied",
     message: `the token lacks ${privilege} on ${path}, which it needs to ${reason}`,
-    remedy: `Grant it with propagation, to the token and to its user: pveum acl modify ${path} …`,
+    remedy: "berth doctor prints the commands that grant it.",
   }));
+}
+
+/** What is needed and not granted, from GET /access/permissions: `{path: {privilege: propagate}}`. */
+export function lackedRights(
+  permissions: unknown,
+  release: Release,
+  needed = neededRights(release),
+): NeededRight[] {
+  const granted = isJsonObject(permissions) ? permissions : {};
+  return needed.filter(({ path, privilege }) => !has(granted, path, privilege));
+}
+
+/** What is granted anywhere and not needed by everybody: more than a token has to be able to do. */
+export function spareRights(permissions: unknown, release: Release): string[] {
+  const granted = isJsonObject(permissions) ? Object.values(permissions) : [];
+  const needed = new Set(neededRights(release).map(({ privilege }) => privilege));
+  const held = granted.flatMap((rights) => (isJsonObject(rights) ? Object.keys(rights) : []));
+  return [...new Set(held)].filter((privilege) => !needed.has(privilege)).toSorted();
 }
 
 /**

@@ -5,7 +5,7 @@ import { type Shape, shapeDifferences } from "../../hypervisor/index.ts";
 import { Bench } from "../../hypervisor/testing/stage.ts";
 import { type Release, releases } from "../../sim/index.ts";
 import { simulatedStage } from "./testing/simulated-stage.ts";
-import { anyShape } from "./translate/testing/shapes.ts";
+import { anyDevices, anyShape } from "./translate/testing/shapes.ts";
 
 /** Each makes a whole machine on a simulated cluster; the translation alone is tried far more. */
 const runs = { numRuns: 25 };
@@ -14,8 +14,9 @@ describe("what was declared is what is seen", () => {
   for (const release of releases) {
     it(`on Proxmox VE ${release}: made, observed, and nothing is left to change`, async () => {
       await fc.assert(
-        fc.asyncProperty(anyShape, async (declared) => {
+        fc.asyncProperty(anyShape, someDevices(release), async (plain, devices) => {
           const bench = await connected(release);
+          const declared = { ...plain, ...devices };
           const { shape, refusals } = bench.driver.fit(withKnownBridges(declared));
           fc.pre(refusals.length === 0);
           const claim = await bench.claim();
@@ -31,6 +32,8 @@ describe("what was declared is what is seen", () => {
             } as const;
             await bench.succeed({ kind: "addDisk", claim, at: await bench.at(claim), disk: made });
           }
+          // What needs a volume of its own is made by a change.
+          await bench.carryOut({ kind: "configure", claim, at: await bench.at(claim), shape });
           const seen = await bench.ours(claim);
           assert.deepEqual(shapeDifferences({ ...rest, disks }, seen.shape), []);
           const again = await bench.begin({
@@ -49,8 +52,10 @@ describe("what was declared is what is seen", () => {
       await fc.assert(
         fc.asyncProperty(anyShape, anyShape, async (first, second) => {
           const bench = await connected(release);
-          const from = bench.driver.fit({ ...withKnownBridges(first), disks: [], networks: [] });
-          const to = bench.driver.fit({ ...withKnownBridges(second), disks: [], networks: [] });
+          const from = bench.driver.fit({ ...withKnownBridges(first), ...noParts });
+          // Keys and modules stay what they are: that they do is another test's matter.
+          const fixed = first.firmware === undefined ? {} : { firmware: first.firmware };
+          const to = bench.driver.fit({ ...withKnownBridges(second), ...noParts, ...fixed });
           fc.pre(from.refusals.length === 0 && to.refusals.length === 0);
           const claim = await bench.shell(from.shape);
           const at = await bench.at(claim);
@@ -63,6 +68,14 @@ describe("what was declared is what is seen", () => {
     });
   }
 });
+
+/** A release without mappings refuses every device, and rightly: that is another test's matter. */
+function someDevices(release: Release): fc.Arbitrary<Shape> {
+  return release === "7.4" ? fc.constant({}) : anyDevices;
+}
+
+/** Parts have places of their own, which are stamped first: that is another test's matter. */
+const noParts: Shape = { disks: [], networks: [], cdroms: [] };
 
 /** What a release cannot have is known once it was asked for its version. */
 async function connected(release: Release): Promise<Bench> {

@@ -81,3 +81,18 @@ const contentWords: Readonly<Record<string, StorageContent>> = {
 export function storageContents(words: readonly string[]): StorageContent[] {
   return words.flatMap((word) => contentWords[word] ?? []);
 }
+
+/** The same in Proxmox's own words. */
+export function wordsOf(contents: readonly StorageContent[]): string[] {
+  return Object.entries(contentWords).flatMap(([word, content]) => {
+    return contents.includes(content) ? [word] : [];
+  });
+}
+
+/**
+ * Stands among a Claim's volumes for a storage that was not listed when it was reserved: what lies
+ * there may have been there before, so nothing is ever concluded from its name.
+ */
+export function unlisted(storage: string): string {
+  return `${storage}:unlisted`;
+}

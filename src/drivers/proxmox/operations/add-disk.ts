@@ -2,13 +2,14 @@ import type { AddDisk, Begun, Failure, Fence, NewDisk } from "../../../hyperviso
 import { readMark } from "../../../hypervisor/index.ts";
 import type { DriverContext } from "../context.ts";
 import { machinePath } from "../config-reader.ts";
+import { joinChanges } from "../translate/config.ts";
 import { writeDiskOptions } from "../translate/disks.ts";
 import { writeBootOrder } from "../translate/shape.ts";
 import { formatGibibytes } from "../translate/sizes.ts";
-import { busOf } from "../translate/slots.ts";
 import type { Values } from "../translate/values.ts";
 import { formatProperties, parseProperties, property } from "../wire/property-string.ts";
 import { begunOf, refused } from "./begun.ts";
+import { bootSlot, changeFor, effective, isDisk, notStamped } from "./config-change.ts";
 import { standAt } from "./standing.ts";
 
 /**
@@ -21,7 +22,7 @@ export async function addDisk(
   operation: AddDisk,
   fence: Fence,
 ): Promise<Begun> {
-  const { disk, bootOrder } = operation;
+  const { disk, bootOrder, also = {} } = operation;
   const stood = await standAt(context, operation);
   if (!stood.ok) return stood.begun;
   const { place, config, mark } = stood.standing;
@@ -33,23 +34,25 @@ export async function addDisk(
   const source = await sourceOf(context, disk, place.node);
   if (typeof source !== "string") return refused(source);
   const value = diskValue(disk, source);
-  const order = writeBootOrder(bootOrder, mark, { ...config.values, [slot]: value });
+  const values = { ...config.values, [slot]: value };
+  const change = changeFor(also, { ...stood.standing, config: { ...config, values } });
+  if ("category" in change) return refused(change);
+  const order = writeBootOrder(bootOrder, mark, values);
+  const { set, remove } = effective(joinChanges([change, order]), config.values);
   const result = await context.api.write(
     "POST",
     {
       path: machinePath(place, "/config"),
-      params: { digest: config.digest, [slot]: value, ...order.set },
+      params: {
+        digest: config.digest,
+        ...set,
+        [slot]: value,
+        ...(remove.length > 0 ? { delete: remove.join(",") } : {}),
+      },
     },
     () => fence.mayWrite(),
   );
   return begunOf(result, `add the disk ${disk.name} to VM ${place.externalId}`);
-}
-
-export function notStamped(name: string): Failure {
-  return {
-    category: "ConfigurationError",
-    message: `the mark has no place for ${name} yet: it has to be stamped first`,
-  };
 }
 
 /** `storage:8` for a new volume of 8 GiB; `storage:0,import-from=…` for a copy of another. */
@@ -100,16 +103,4 @@ function diskOf(values: Values, disk: string | undefined): string | undefined {
 
 function slotOf(values: Values, disk: string): string {
   return readMark(values["description"] ?? "").mark?.disks[disk] ?? disk;
-}
-
-function bootSlot(values: Values): string | undefined {
-  const order = property(parseProperties(values["boot"] ?? "", "legacy"), "order") ?? "";
-  const disks = Object.keys(values).filter((slot) => {
-    return busOf(slot) !== undefined && isDisk(values[slot] ?? "");
-  });
-  return order.split(";").find((slot) => disks.includes(slot)) ?? disks.toSorted()[0];
-}
-
-function isDisk(text: string): boolean {
-  return property(parseProperties(text, "file"), "media") !== "cdrom";
 }

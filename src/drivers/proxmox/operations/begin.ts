@@ -1,43 +1,60 @@
 import type { Begun, Fence, Operation } from "../../../hypervisor/index.ts";
-import { unreachable } from "../../../kernel/assert.ts";
 import type { DriverContext } from "../context.ts";
 import { addDisk } from "./add-disk.ts";
-import { configure, grow, release, stamp } from "./change.ts";
+import { attach, destroyDisk, detach } from "./attach.ts";
+import { configure, grow } from "./change.ts";
+import { clone } from "./clone.ts";
 import { create } from "./create.ts";
 import { destroy, removeVolume } from "./destroy.ts";
 import { fetchImage } from "./fetch-image.ts";
-import { powerOff, powerOn } from "./power.ts";
+import { handOver, migrate, moveDisk } from "./move.ts";
+import { powerOff, powerOn, reboot, resume, suspend } from "./power.ts";
+import { putSeed, removeSeed } from "./seed.ts";
+import { release, stamp } from "./stamp.ts";
+import { regroup, watch } from "./watch.ts";
+
+/** How each kind is begun. */
+const beginners: { readonly [K in Operation["kind"]]: Beginner<K> } = {
+  addDisk,
+  attach,
+  clone,
+  configure,
+  create,
+  destroy,
+  destroyDisk,
+  detach,
+  fetchImage,
+  grow,
+  handOver,
+  migrate,
+  moveDisk,
+  powerOff,
+  powerOn,
+  putSeed,
+  reboot,
+  regroup,
+  release,
+  removeSeed,
+  removeVolume,
+  resume,
+  stamp,
+  suspend,
+  watch,
+};
+
+type Beginner<K extends Operation["kind"]> = (
+  context: DriverContext,
+  operation: Extract<Operation, { readonly kind: K }>,
+  fence: Fence,
+) => Promise<Begun>;
 
 /** One operation, one write. */
-export async function begin(
+export async function begin<K extends Operation["kind"]>(
   context: DriverContext,
-  operation: Operation,
+  operation: Extract<Operation, { readonly kind: K }>,
   fence: Fence,
 ): Promise<Begun> {
-  switch (operation.kind) {
-    case "create":
-      return await create(context, operation, fence);
-    case "addDisk":
-      return await addDisk(context, operation, fence);
-    case "grow":
-      return await grow(context, operation, fence);
-    case "configure":
-      return await configure(context, operation, fence);
-    case "stamp":
-      return await stamp(context, operation, fence);
-    case "release":
-      return await release(context, operation, fence);
-    case "powerOn":
-      return await powerOn(context, operation, fence);
-    case "powerOff":
-      return await powerOff(context, operation, fence);
-    case "destroy":
-      return await destroy(context, operation, fence);
-    case "removeVolume":
-      return await removeVolume(context, operation, fence);
-    case "fetchImage":
-      return await fetchImage(context, operation, fence);
-    default:
-      return unreachable(operation);
-  }
+  // cast: TypeScript does not see that an operation's kind is the key of its own type.
+  const beginner = beginners[operation.kind] as Beginner<K>;
+  return await beginner(context, operation, fence);
 }

@@ -2,8 +2,9 @@ import { writeMark } from "../../../hypervisor/index.ts";
 import type { Begun, CreateShell, Failure, Fence, Shape } from "../../../hypervisor/index.ts";
 import type { DriverContext } from "../context.ts";
 import { classifyError } from "../errors.ts";
-import { fitShape } from "../fit.ts";
+import { fitShape, partsOf } from "../fit.ts";
 import { assignSlots } from "../translate/assign.ts";
+import { present } from "../translate/present.ts";
 import { writeShape } from "../translate/shape.ts";
 import type { Params } from "../wire/wire.ts";
 import { pathPart } from "../wire/wire.ts";
@@ -47,8 +48,7 @@ export function createParameters({
   claim,
   shape,
 }: Pick<CreateShell, "claim" | "shape">): { readonly params: Params } | Failure {
-  const { disks = [], networks = [] } = shape;
-  const slots = assignSlots({ disks: {}, networks: {} }, { disks, networks });
+  const slots = assignSlots({ disks: {}, networks: {} }, partsOf(shape));
   if ("category" in slots) return slots;
   const mark = markFor(claim, slots);
   const description = writeMark(shape.notes ?? "", mark);
@@ -67,5 +67,7 @@ function withDefaults(shape: Shape): Shape {
     scsiController: shape.scsiController ?? "VirtioSingle",
     guestOs: shape.guestOs ?? { family: "Linux" },
     cpu: { cores: 1, ...shape.cpu },
+    ...(shape.pci?.some(({ pcie }) => pcie === true) === true ? { machineType: "q35" } : {}),
+    ...present({ machineType: shape.machineType }),
   };
 }

@@ -1,22 +1,13 @@
-import type {
-  Answer,
-  Begun,
-  Destroy,
-  Failure,
-  Fence,
-  RemoveVolume,
-} from "../../../hypervisor/index.ts";
-import { answered, failed } from "../../../hypervisor/index.ts";
+import type { Begun, Destroy, Failure, Fence, RemoveVolume } from "../../../hypervisor/index.ts";
 import type { DriverContext } from "../context.ts";
 import { machinePath } from "../config-reader.ts";
-import { readFailureOf } from "../errors.ts";
 import { findLeftovers } from "../leftovers.ts";
-import { drivesOf, referencedVolumes, volumesOf } from "../references.ts";
-import { nameWithoutStorage, parseVolume } from "../translate/volumes.ts";
+import { referencedVolumes } from "../references.ts";
+import { parseVolume } from "../translate/volumes.ts";
+import { userOf } from "../users.ts";
 import { pathPart } from "../wire/wire.ts";
 import { begunOf, refused } from "./begun.ts";
 import { standNow } from "./standing.ts";
-import { rowsOf, textOf } from "../wire/rows.ts";
 
 /**
  * Destroys the machine. The server frees every volume of its id that the config, what is pending
@@ -81,30 +72,11 @@ async function goneOrInUse(context: DriverContext, { volume }: RemoveVolume): Pr
   return user.value === undefined ? { outcome: "done" } : refused(inUse(volume, user.value));
 }
 
-/** The machine that refers to a volume, or to one of its name, among all that can be seen. */
-async function userOf(context: DriverContext, volume: string): Promise<Answer<string | undefined>> {
-  const name = nameWithoutStorage(volume);
-  const list = await context.api.get("/cluster/resources", { type: "vm" });
-  if (list.type !== "data") return failed(readFailureOf(list, "list the machines"));
-  const rows = rowsOf(list.data);
-  for (const row of rows.filter((candidate) => candidate["type"] === "qemu")) {
-    const place = { node: textOf(row, "node"), externalId: textOf(row, "vmid") };
-    const read = await context.configs.read(place);
-    if (read.type === "failed") return failed(read.failure);
-    if (read.type === "notHere") continue;
-    const volumes = drivesOf(read.config).flatMap(([, text]) => volumesOf(text));
-    if (volumes.some((used) => nameWithoutStorage(used) === name)) {
-      return answered(place.externalId);
-    }
-  }
-  return answered(undefined);
-}
-
-function notOurs(volume: string, proof: string): Failure {
+export function notOurs(volume: string, proof: string): Failure {
   const why = proof === "Before" ? "was there before Berth" : "cannot be told to be ours";
   return { category: "OrphanedVolumes", message: `the volume ${volume} ${why}` };
 }
 
-function inUse(volume: string, externalId: string): Failure {
+export function inUse(volume: string, externalId: string): Failure {
   return { category: "IdentityConflict", message: `VM ${externalId} uses the volume ${volume}` };
 }

@@ -1,4 +1,12 @@
-import type { Begun, Fence, PowerOff, PowerOn } from "../../../hypervisor/index.ts";
+import type {
+  Begun,
+  Fence,
+  PowerOff,
+  PowerOn,
+  Reboot,
+  Resume,
+  Suspend,
+} from "../../../hypervisor/index.ts";
 import type { DriverContext } from "../context.ts";
 import { machinePath } from "../config-reader.ts";
 import type { Params } from "../wire/wire.ts";
@@ -16,22 +24,55 @@ export async function powerOn(
   return await switchPower(context, { target: operation, verb: "start", params: {} }, fence);
 }
 
-/** Graceful never forces: `forceStop` would switch a guest off that was promised time. */
+/** Graceful forces only where that is asked for: a guest that was promised time keeps it. */
 export async function powerOff(
   context: DriverContext,
   operation: PowerOff,
   fence: Fence,
 ): Promise<Begun> {
-  const { mode, graceSeconds } = operation;
+  const { mode, graceSeconds = graceSecondsDefault, thenForce = false } = operation;
   const isForced = mode === "Forced";
   const verb = isForced ? "stop" : "shutdown";
-  const params: Params = isForced ? {} : { timeout: graceSeconds ?? graceSecondsDefault };
-  return await switchPower(context, { target: operation, verb, params }, fence);
+  const asked = { timeout: graceSeconds, ...(thenForce ? { forceStop: 1 } : {}) };
+  return await switchPower(
+    context,
+    { target: operation, verb, params: isForced ? {} : asked },
+    fence,
+  );
+}
+
+/** The server shuts down, applies what is pending and starts again, in one task. */
+export async function reboot(
+  context: DriverContext,
+  operation: Reboot,
+  fence: Fence,
+): Promise<Begun> {
+  const params = { timeout: operation.graceSeconds ?? graceSecondsDefault };
+  return await switchPower(context, { target: operation, verb: "reboot", params }, fence);
+}
+
+/** To disk: without that it would only be paused, and lost with its node. */
+export async function suspend(
+  context: DriverContext,
+  operation: Suspend,
+  fence: Fence,
+): Promise<Begun> {
+  const { storage } = operation;
+  const params: Params = { todisk: 1, ...(storage === undefined ? {} : { statestorage: storage }) };
+  return await switchPower(context, { target: operation, verb: "suspend", params }, fence);
+}
+
+export async function resume(
+  context: DriverContext,
+  operation: Resume,
+  fence: Fence,
+): Promise<Begun> {
+  return await switchPower(context, { target: operation, verb: "resume", params: {} }, fence);
 }
 
 interface Switch {
   readonly target: Target;
-  readonly verb: "start" | "stop" | "shutdown";
+  readonly verb: "start" | "stop" | "shutdown" | "reboot" | "suspend" | "resume";
   readonly params: Params;
 }
 

@@ -1,14 +1,14 @@
 import type { Basis, Begun, ClaimedMachine, Failure, Mark } from "../../../hypervisor/index.ts";
 import type { DriverContext } from "../context.ts";
-import type { ConfigRead } from "../config-reader.ts";
+import type { ConfigRead, WholeConfig } from "../config-reader.ts";
 import { judge } from "../identity.ts";
-import type { PveConfig } from "../translate/config.ts";
+import { present } from "../translate/present.ts";
 import type { Slots } from "../translate/shape.ts";
 
 /** A machine that was proven ours, as it was seen when the operation was decided. */
 export interface Standing {
   readonly place: { readonly node: string; readonly externalId: string };
-  readonly config: PveConfig;
+  readonly config: WholeConfig;
   readonly mark: Mark;
 }
 
@@ -76,6 +76,7 @@ export function markFor(claim: ClaimedMachine, slots: Slots): Mark {
     externalId,
     disks: slots.disks,
     networks: slots.networks,
+    ...present({ cdroms: slots.cdroms, pci: slots.pci, usb: slots.usb }),
   };
 }
 

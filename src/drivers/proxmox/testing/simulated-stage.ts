@@ -4,7 +4,7 @@ import { VirtualClock } from "../../../kernel/testing/virtual-clock.ts";
 import { ProxmoxModel, smallCluster, tokenName, tokenUser } from "../../../sim/index.ts";
 import type { ApiRequest, Release } from "../../../sim/index.ts";
 import { proxmoxDriver } from "../driver.ts";
-import { encodeParams, type PveReply, type PveRequest, type Send } from "../wire/wire.ts";
+import { httpForm, type PveReply, type PveRequest, type Send } from "../wire/wire.ts";
 
 const tokenSecret = "00000000-0000-4000-8000-0000000000aa";
 const tokenId = `${tokenUser}!${tokenName}`;
@@ -12,19 +12,30 @@ const node = "pve1";
 const storage = "local-zfs";
 
 /** A simulated cluster of one release with the driver on it. */
-export function simulatedStage(release: Release): Stage {
+export function simulatedStage(
+  release: Release,
+  onRequest: (request: PveRequest) => void = () => undefined,
+): Stage {
   const clock = new VirtualClock();
   const random = counted();
   const nodes = [node, "pve2", "pve3"];
   const options = { release, nodes, clock, random, password: "secret", tokenSecret };
   const model = new ProxmoxModel({ state: smallCluster(options), clock, random });
   const line = { isCut: false };
-  const driver = proxmoxDriver({ send: sendTo(model, line), tokenId, random });
+  const wire = sendTo(model, line);
+  const send: Send = async (request) => {
+    onRequest(request);
+    return await wire(request);
+  };
+  const driver = proxmoxDriver({ send, tokenId, random });
   return {
     driver,
     node,
     storage,
     network: "vmbr0",
+    otherStorage: "local",
+    discStorage: "local",
+    otherNode: "pve2",
     ...(release === "7.4"
       ? {}
       : {
@@ -66,15 +77,14 @@ function sendTo(model: ProxmoxModel, line: { readonly isCut: boolean }): Send {
   };
 }
 
-function asHttp({ method, path, params }: PveRequest): ApiRequest {
-  const encoded = encodeParams(params ?? {});
+function asHttp(request: PveRequest): ApiRequest {
+  const { path, contentType, body } = httpForm(request);
   const authorization = `PVEAPIToken=${tokenId}=${tokenSecret}`;
-  if (method === "GET" || method === "DELETE") {
-    const query = encoded === "" ? "" : `?${encoded}`;
-    return { method, path: `/api2/json${path}${query}`, headers: { authorization } };
-  }
-  const headers = { authorization, "content-type": "application/x-www-form-urlencoded" };
-  return { method, path: `/api2/json${path}`, headers, body: encoded };
+  const headers = {
+    authorization,
+    ...(contentType === undefined ? {} : { "content-type": contentType }),
+  };
+  return { method: request.method, path: `/api2/json${path}`, headers, body };
 }
 
 function lostOrRefused(error: unknown): PveReply {
@@ -105,11 +115,21 @@ function behindOf(model: ProxmoxModel, line: { isCut: boolean }): Behind {
       model.writeGuestFile(node, Number(copyId), copied);
     },
     writeNotes: (externalId, change) => {
-      const lines = textOf(externalId).split("\n");
-      const notes = lines.filter((text) => text.startsWith("#")).map(decodeLine);
-      const rest = lines.filter((text) => !text.startsWith("#"));
-      const written = change(notes.join("\n")).split("\n").map(encodeLine);
-      model.writeGuestFile(node, Number(externalId), [...written, ...rest].join("\n"));
+      const text = withNotes(textOf(externalId), change);
+      model.writeGuestFile(node, Number(externalId), text);
+    },
+    installSystem: (externalId) => {
+      for (const volume of Object.values(state.volumes).flat()) {
+        if (volume.vmid === Number(externalId)) volume.data = "debian-12";
+      }
+    },
+    makeTemplate: (externalId) => {
+      const from = new RegExp(`vm-${externalId}-disk`, "g");
+      const text = textOf(externalId).replaceAll(from, `base-${externalId}-disk`);
+      model.writeGuestFile(node, Number(externalId), `${text}template: 1\n`);
+      for (const volume of Object.values(state.volumes).flat()) {
+        volume.name = volume.name.replaceAll(from, `base-${externalId}-disk`);
+      }
     },
     leaveVolume: (externalId) => {
       const name = `vm-${externalId}-disk-7`;
@@ -131,6 +151,14 @@ function behindOf(model: ProxmoxModel, line: { isCut: boolean }): Behind {
       line.isCut = true;
     },
   };
+}
+
+function withNotes(file: string, change: (notes: string) => string): string {
+  const lines = file.split("\n");
+  const notes = lines.filter((text) => text.startsWith("#")).map(decodeLine);
+  const rest = lines.filter((text) => !text.startsWith("#"));
+  const written = change(notes.join("\n")).split("\n").map(encodeLine);
+  return [...written, ...rest].join("\n");
 }
 
 /** Notes stand in the file as comments, percent-encoded. */

@@ -31,6 +31,8 @@ export function readGuestOs(type: string | undefined): GuestOs {
   return { family: type?.startsWith("w") === true ? "Windows" : "Other" };
 }
 
+const datasources = { NoCloud: "nocloud", ConfigDrive: "configdrive2" } as const;
+
 /** The fields of cloud-init. The drive that carries them is a volume, and made like a disk. */
 export function writeCloudInit(
   cloudInit: CloudInitShape,
@@ -38,6 +40,7 @@ export function writeCloudInit(
 ): ConfigChange {
   const set: Record<string, string> = present({
     ciuser: cloudInit.userName,
+    citype: ifSaid(cloudInit.datasource, (source) => datasources[source]),
     cipassword: cloudInit.passwordHash,
     // The value itself is percent-encoded, and encoded once more on its way (format urlencoded).
     sshkeys: ifSaid(cloudInit.sshKeys, (keys) => encodeURIComponent(keys.join("\n"))),
@@ -64,6 +67,9 @@ export function readCloudInit(
   });
   const found = present({
     userName: ciuser,
+    datasource: ifSaid(values["citype"], (type) => {
+      return type === datasources.NoCloud ? ("NoCloud" as const) : ("ConfigDrive" as const);
+    }),
     sshKeys: ifSaid(sshkeys, readKeys),
     upgradePackages: ifSaid(ciupgrade, (text) => text === "1"),
     dnsServers: ifSaid(nameserver, words),

@@ -2,6 +2,7 @@ import { readMark } from "../../../hypervisor/index.ts";
 import type {
   Lock,
   Machine,
+  PartSlots,
   Power,
   SeenDisk,
   SeenNetwork,
@@ -12,7 +13,7 @@ import type { PveConfig } from "./config.ts";
 import { present } from "./present.ts";
 import { cloudInitDrive, readShape, type Slots } from "./shape.ts";
 import { parseSize } from "./sizes.ts";
-import { busOf, isDrive } from "./slots.ts";
+import { busOf, cloudInitSlot, isDrive } from "./slots.ts";
 import type { Values } from "./values.ts";
 import { parseVolume } from "./volumes.ts";
 
@@ -26,13 +27,16 @@ export interface Surroundings {
   readonly pendingKeys: readonly string[];
   /** Drives that go with the next start, which the config no longer shows. */
   readonly leavingDrives: readonly (readonly [slot: string, text: string])[];
+  readonly uptimeSeconds?: number;
+  /** Names for a machine that bears no mark. */
+  readonly names?: PartSlots;
 }
 
 /** The machine as its config and its surroundings show it. Pure. */
 export function readMachine({ digest, values }: PveConfig, around: Surroundings): Machine {
-  const { externalId, node, power, lock } = around;
+  const { externalId, node, power, lock, uptimeSeconds } = around;
   const { mark, person } = readMark(values["description"] ?? "");
-  const slots: Slots = mark ?? { disks: {}, networks: {} };
+  const slots: Slots = mark ?? { disks: {}, networks: {}, ...around.names };
   const drive = cloudInitDrive(values);
   return {
     externalId,
@@ -48,6 +52,7 @@ export function readMachine({ digest, values }: PveConfig, around: Surroundings)
     pending: around.pendingKeys.map((key) => pathOf(key, slots)),
     volumes: seenVolumes([...around.leavingDrives, ...Object.entries(values)], slots, externalId),
     hasSnapshots: values["parent"] !== undefined,
+    ...present({ uptimeSeconds }),
   };
 }
 
@@ -143,14 +148,22 @@ const paths: Readonly<Record<string, string>> = {
   agent: "guestAgent",
   serial0: "serialConsole",
   boot: "bootOrder",
+  bios: "firmware.type",
+  efidisk0: "firmware.keepsVariables",
+  tpmstate0: "firmware.tpm",
+  vga: "display",
+  [cloudInitSlot]: "cloudInit.seed",
 };
 
 /** A key of the config as the field of the shape that it stands for. */
 function pathOf(key: string, slots: Slots): string {
   const disk = nameOf(slots.disks, key);
   if (disk !== undefined) return `disks[${disk}]`;
-  const network = nameOf(slots.networks, key);
-  return network === undefined ? (paths[key] ?? key) : `networks[${network}]`;
+  for (const part of ["networks", "cdroms", "pci", "usb"] as const) {
+    const name = nameOf(slots[part] ?? {}, key);
+    if (name !== undefined) return `${part}[${name}]`;
+  }
+  return paths[key] ?? key;
 }
 
 function nameOf(names: Readonly<Record<string, string>>, slot: string): string | undefined {

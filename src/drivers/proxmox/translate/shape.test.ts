@@ -16,8 +16,13 @@ import { parseRelease } from "../release.ts";
 import { parseProperties, property } from "../wire/property-string.ts";
 import { changedValues, parseConfig } from "./config.ts";
 import { readMachine } from "./machine.ts";
+import { firmwareVolumes } from "./firmware.ts";
 import { writeShape } from "./shape.ts";
-import { anyShape } from "./testing/shapes.ts";
+import { anyDevices, anyShape as plainShape } from "./testing/shapes.ts";
+
+const anyShape: fc.Arbitrary<Shape> = fc
+  .tuple(plainShape, anyDevices)
+  .map(([shape, devices]) => ({ ...shape, ...devices }));
 
 const around = {
   externalId: claim.externalId,
@@ -44,6 +49,10 @@ function stored(shape: Shape): Record<string, string> {
       fill: { from: "blank" },
     };
     values[slot] = diskValue(asked, "").replace("zfs:1", `zfs:vm-1-${slot}`).concat(",size=1G");
+  }
+  const volumes = firmwareVolumes(shape.firmware ?? {}, values, "zfs");
+  for (const [slot, value] of Object.entries(volumes)) {
+    values[slot] = value.replace("zfs:1", `zfs:vm-1-${slot}`).concat(",size=4M");
   }
   for (const [key, value] of Object.entries(values)) {
     if (!/^net\d+$/.test(key)) continue;

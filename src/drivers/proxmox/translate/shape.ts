@@ -1,17 +1,25 @@
 import type { ScsiController, Shape, StartupShape } from "../../../hypervisor/index.ts";
-import {
-  formatOptions,
-  formatProperties,
-  parseProperties,
-  property,
-  withProperties,
-} from "../wire/property-string.ts";
+import { formatOptions, parseProperties, property } from "../wire/property-string.ts";
 import { type ConfigChange, joinChanges } from "./config.ts";
 import { readCpu, readMemory, writeCpu, writeMemory } from "./cpu-memory.ts";
+import {
+  readAgent,
+  readCdrom,
+  readDisplay,
+  readPci,
+  readUsb,
+  writeAgent,
+  writeCdrom,
+  writeDisplay,
+  writePci,
+  writeUsb,
+} from "./devices.ts";
 import { readDisk, writeDisk } from "./disks.ts";
+import { readFirmware, writeFirmware } from "./firmware.ts";
 import { readCloudInit, readGuestOs, writeCloudInit, writeGuestOs } from "./guest.ts";
 import { readNetwork, writeNetwork } from "./networks.ts";
 import { ifSaid, present } from "./present.ts";
+import { readSeed, writeSeed } from "./seed.ts";
 import { busOf } from "./slots.ts";
 import { flag, numberOf, type Values } from "./values.ts";
 import { parseVolume } from "./volumes.ts";
@@ -20,6 +28,9 @@ import { parseVolume } from "./volumes.ts";
 export interface Slots {
   readonly disks: Readonly<Record<string, string>>;
   readonly networks: Readonly<Record<string, string>>;
+  readonly cdroms?: Readonly<Record<string, string>>;
+  readonly pci?: Readonly<Record<string, string>>;
+  readonly usb?: Readonly<Record<string, string>>;
 }
 
 const scsiControllers: Readonly<Partial<Record<ScsiController, string>>> = {
@@ -44,8 +55,10 @@ export function writeShape(shape: Shape, slots: Slots, current: Values): ConfigC
     writeOptions(shape, current),
     shape.cpu === undefined ? nothing : writeCpu(shape.cpu, current),
     shape.memory === undefined ? nothing : writeMemory(shape.memory),
+    shape.firmware === undefined ? nothing : writeFirmware(shape.firmware),
     writeDevices(shape, slots, current),
     shape.cloudInit === undefined ? nothing : writeCloudInit(shape.cloudInit, slots.networks),
+    shape.cloudInit?.seed === undefined ? nothing : writeSeed(shape.cloudInit.seed, current),
     writeBootOrder(shape.bootOrder, slots, current),
   ]);
 }
@@ -67,30 +80,28 @@ function writePlain(shape: Shape): ConfigChange {
 }
 
 function writeOptions(shape: Shape, current: Values): ConfigChange {
-  const set: Record<string, string> = {};
+  const { guestAgent, agentOptions, serialConsole, startup, display } = shape;
+  const agent = { isEnabled: guestAgent, options: agentOptions };
+  const saysAgent = guestAgent !== undefined || agentOptions !== undefined;
+  const set: Record<string, string> = present({
+    agent: saysAgent ? writeAgent(agent, current["agent"] ?? "") : undefined,
+    vga: ifSaid(display, (screen) => writeDisplay(screen, current["vga"] ?? "")),
+    startup: ifSaid(startup, writeStartup),
+    scsihw: ifSaid(shape.scsiController, (controller) => scsiControllers[controller]),
+  });
   const remove: string[] = [];
-  const { guestAgent, serialConsole, startup } = shape;
-  if (guestAgent !== undefined) {
-    const agent = parseProperties(current["agent"] ?? "", "enabled");
-    set["agent"] = formatProperties(
-      withProperties(agent, { enabled: flag(guestAgent) }),
-      "enabled",
-    );
-  }
   if (serialConsole === true && current["serial0"] === undefined) set["serial0"] = "socket";
   if (serialConsole === false) remove.push("serial0");
-  if (startup !== undefined) set["startup"] = writeStartup(startup);
-  const controller = shape.scsiController && scsiControllers[shape.scsiController];
-  if (controller !== undefined) set["scsihw"] = controller;
   return { set, remove };
 }
 
 function writeDevices(shape: Shape, slots: Slots, current: Values): ConfigChange {
-  const set: Record<string, string> = {};
-  for (const card of shape.networks ?? []) {
-    const slot = slots.networks[card.name];
-    if (slot !== undefined) set[slot] = writeNetwork(card, current[slot]);
-  }
+  const set: Record<string, string> = {
+    ...written(shape.networks, slots.networks, (card, slot) => writeNetwork(card, current[slot])),
+    ...written(shape.cdroms, slots.cdroms, (drive, slot) => writeCdrom(drive, current[slot])),
+    ...written(shape.pci, slots.pci, (device, slot) => writePci(device, current[slot] ?? "")),
+    ...written(shape.usb, slots.usb, (device, slot) => writeUsb(device, current[slot])),
+  };
   for (const disk of shape.disks ?? []) {
     const slot = slots.disks[disk.name];
     const text = slot === undefined ? undefined : current[slot];
@@ -98,6 +109,19 @@ function writeDevices(shape: Shape, slots: Slots, current: Values): ConfigChange
     if (slot !== undefined && text !== undefined) set[slot] = writeDisk(disk, text);
   }
   return { set, remove: [] };
+}
+
+/** Parts by their slots. One without a slot is not there: it has to be stamped first. */
+function written<T extends { readonly name: string }>(
+  parts: readonly T[] = [],
+  slots: Readonly<Record<string, string>> = {},
+  write: (part: T, slot: string) => string,
+): Record<string, string> {
+  const entries = parts.flatMap((part) => {
+    const slot = slots[part.name];
+    return slot === undefined ? [] : [[slot, write(part, slot)] as const];
+  });
+  return Object.fromEntries(entries);
 }
 
 /** Only devices that are there may be named, else the whole change is refused. */
@@ -108,7 +132,7 @@ export function writeBootOrder(
 ): ConfigChange {
   if (names === undefined) return nothing;
   const order = names
-    .map((name) => slots.disks[name] ?? slots.networks[name])
+    .map((name) => slots.disks[name] ?? slots.cdroms?.[name] ?? slots.networks[name])
     .filter((slot) => slot !== undefined && slot in values);
   return order.length === 0 ? nothing : { set: { boot: `order=${order.join(";")}` }, remove: [] };
 }
@@ -117,17 +141,22 @@ export function writeBootOrder(
 export function readShape(values: Values, slots: Slots): Omit<Shape, "notes"> {
   const { name, machine, startup, scsihw } = values;
   return {
-    ...present({ name, scsiController: entryOf(scsihw), cloudInit: readSeed(values, slots) }),
+    ...present({ name, scsiController: entryOf(scsihw), cloudInit: readStart(values, slots) }),
     tags: normalTags((values["tags"] ?? "").split(/[;, ]+/)),
     cpu: readCpu(values),
     memory: readMemory(values),
     ...present({ machineType: machine?.split(",")[0] }),
+    firmware: readFirmware(values),
     guestOs: readGuestOs(values["ostype"]),
     disks: readDisks(values, slots),
-    networks: readNetworks(values, slots),
+    cdroms: readParts(values, slots.cdroms, readCdrom),
+    networks: readParts(values, slots.networks, readNetwork),
     bootOrder: readBootOrder(values, slots),
     serialConsole: values["serial0"] !== undefined,
-    guestAgent: property(parseProperties(values["agent"] ?? "0", "enabled"), "enabled") === "1",
+    display: readDisplay(values["vga"]),
+    pci: readParts(values, slots.pci, readPci),
+    usb: readParts(values, slots.usb, readUsb),
+    ...readAgent(values["agent"]),
     startOnBoot: values["onboot"] === "1",
     ...present({ startup: ifSaid(startup, readStartup) }),
     deletionProtection: values["protection"] === "1",
@@ -135,12 +164,13 @@ export function readShape(values: Values, slots: Slots): Omit<Shape, "notes"> {
 }
 
 /** What cloud-init is told, with the storage of the drive that carries it. */
-function readSeed(values: Values, slots: Slots): Shape["cloudInit"] | undefined {
+function readStart(values: Values, slots: Slots): Shape["cloudInit"] | undefined {
   const fields = readCloudInit(values, slots.networks);
   const drive = cloudInitDrive(values);
   const storage = drive === undefined ? undefined : parseVolume(drive.volume)?.storage;
-  if (fields === undefined && storage === undefined) return undefined;
-  return { ...fields, ...present({ storage }) };
+  const seed = drive === undefined ? readSeed(values) : undefined;
+  if (fields === undefined && storage === undefined && seed === undefined) return undefined;
+  return { ...fields, ...present({ storage, seed }) };
 }
 
 /** The drive that carries cloud-init's data, wherever it sits. */
@@ -163,19 +193,23 @@ function readDisks(values: Values, slots: Slots): NonNullable<Shape["disks"]> {
   });
 }
 
-function readNetworks(values: Values, slots: Slots): NonNullable<Shape["networks"]> {
-  return Object.entries(slots.networks).flatMap(([name, slot]) => {
+function readParts<T>(
+  values: Values,
+  slots: Readonly<Record<string, string>> = {},
+  read: (text: string, name: string, slot: string) => T,
+): T[] {
+  return Object.entries(slots).flatMap(([name, slot]) => {
     const text = values[slot];
-    return text === undefined ? [] : [readNetwork(text, name)];
+    return text === undefined ? [] : [read(text, name, slot)];
   });
 }
 
 function readBootOrder(values: Values, slots: Slots): string[] {
   const order = property(parseProperties(values["boot"] ?? "", "legacy"), "order") ?? "";
   const names = new Map(
-    [...Object.entries(slots.disks), ...Object.entries(slots.networks)].map(([name, slot]) => {
-      return [slot, name] as const;
-    }),
+    [slots.disks, slots.cdroms ?? {}, slots.networks]
+      .flatMap((part) => Object.entries(part))
+      .map(([name, slot]) => [slot, name] as const),
   );
   return order.split(";").flatMap((slot) => names.get(slot) ?? []);
 }

@@ -13,6 +13,9 @@ export const cloudInitSlot = "ide2";
 
 const networkSlots = 32;
 
+/** PCI devices since 6.0; USB devices since 7.1, for guests that are not very old. */
+const deviceSlots = { hostpci: 16, usb: 14 } as const;
+
 /** All that may hold a volume: drives, firmware, module, detached volumes and saved memory. */
 const drive = /^(?:(scsi|virtio|sata|ide)\d+|efidisk0|tpmstate0|unused\d+|vmstate)$/;
 
@@ -33,6 +36,13 @@ export function freeDiskSlot(bus: Bus, taken: ReadonlySet<string>): string | und
 
 export function freeNetworkSlot(taken: ReadonlySet<string>): string | undefined {
   return numbered("net", networkSlots).find((slot) => !taken.has(slot));
+}
+
+export function freeDeviceSlot(
+  family: keyof typeof deviceSlots,
+  taken: ReadonlySet<string>,
+): string | undefined {
+  return numbered(family, deviceSlots[family]).find((slot) => !taken.has(slot));
 }
 
 /** "net3" is configured by "ipconfig3". */

@@ -3,7 +3,7 @@ import { Agent, request as httpsRequest } from "node:https";
 import type { AgentOptions, RequestOptions } from "node:https";
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "../../../kernel/clock.ts";
-import { encodeParams, type PveReply, type PveRequest, type Send } from "./wire.ts";
+import { httpForm, type PveReply, type PveRequest, type Send } from "./wire.ts";
 
 /** How one endpoint is reached and how it proves who it is. */
 export interface HttpsEndpoint {
@@ -87,36 +87,46 @@ function exchange(request: PveRequest, endpoint: HttpsEndpoint, agent: Agent): P
       });
     });
     outgoing.on("response", (incoming) => {
+      if (isLast(incoming)) outgoing.shouldKeepAlive = false;
       receive(incoming, endpoint.url).then(settle, fail);
     });
   });
 }
 
+/** The server ends a connection after 100 requests (AnyEvent.pm, max_requests per keep-alive). */
+const requestsMost = 90;
+
+const requestsOn = new WeakMap<object, number>();
+
+/**
+ * Whether a connection has served its last: the server closes it after any error, and after so many
+ * requests. One that is just closing would swallow the next request, and nobody knew its outcome.
+ */
+function isLast({ socket, statusCode = 0 }: IncomingMessage): boolean {
+  const served = (requestsOn.get(socket) ?? 0) + 1;
+  requestsOn.set(socket, served);
+  return statusCode >= 400 || served >= requestsMost;
+}
+
 function httpOptions(
   request: PveRequest,
   endpoint: HttpsEndpoint,
-): { options: RequestOptions; body: string } {
-  const { method, path, params } = request;
+): { options: RequestOptions; body: string | Uint8Array } {
   const url = new URL(endpoint.url);
-  const encoded = encodeParams(params ?? {});
-  const inQuery = method === "GET" || method === "DELETE";
-  // A body on DELETE is refused with 501; none on POST needs its length said all the same.
-  const body = inQuery ? "" : encoded;
+  const { path, contentType, body } = httpForm(request);
   const { id, secret } = endpoint.token;
   const options = {
-    method,
+    method: request.method,
     host: url.hostname.replaceAll(/^\[|\]$/g, ""),
     port: url.port === "" ? 8006 : Number(url.port),
-    path: `/api2/json${path}${inQuery && encoded !== "" ? `?${encoded}` : ""}`,
+    path: `/api2/json${path}`,
     headers: {
       Authorization: `PVEAPIToken=${id}=${secret}`,
       Accept: "application/json",
-      ...(inQuery
+      // None on POST needs its length said all the same; and an upload is refused without one.
+      ...(contentType === undefined
         ? {}
-        : {
-            "Content-Type": "application/x-www-form-urlencoded",
-            "Content-Length": Buffer.byteLength(body),
-          }),
+        : { "Content-Type": contentType, "Content-Length": Buffer.byteLength(body) }),
     },
   };
   return { options, body };
@@ -168,7 +178,9 @@ async function receive(incoming: IncomingMessage, from: string): Promise<PveRepl
   }
   const body = Buffer.concat(chunks).toString("utf8");
   const { statusCode = 0, statusMessage = "" } = incoming;
-  return { type: "answered", status: statusCode, reason: statusMessage, body, from };
+  const { date } = incoming.headers;
+  const time = date === undefined ? {} : { date };
+  return { type: "answered", status: statusCode, reason: statusMessage, body, from, ...time };
 }
 
 /** OpenSSL's and Node's own codes for a certificate that does not prove what it should. */

@@ -8,6 +8,7 @@ import { formatProperties, parseProperties, withProperties } from "./property-st
 import { parseUpid } from "./upid.ts";
 import {
   encodeParams,
+  httpForm,
   nodeOf,
   pathPart,
   type PveReply,
@@ -44,6 +45,35 @@ describe("parameters", () => {
     assert.equal(pathPart(id), "local%3A100%2Fvm-100-disk-0.qcow2");
     assert.equal(nodeOf("/nodes/pve1/qemu/100"), "pve1");
     assert.equal(nodeOf("/cluster/resources"), undefined);
+  });
+});
+
+describe("a request as HTTP has it", () => {
+  it("has its parameters in the query where a body is refused, and in the body elsewhere", () => {
+    const params = { purge: 1, "destroy-unreferenced-disks": 0 };
+    const removal = httpForm({ method: "DELETE", path: "/nodes/pve1/qemu/100", params });
+    assert.deepEqual(removal, {
+      path: "/nodes/pve1/qemu/100?purge=1&destroy-unreferenced-disks=0",
+      body: "",
+    });
+    const change = httpForm({ method: "PUT", path: "/x", params: { a: "b c" } });
+    assert.equal(change.body, "a=b%20c");
+    assert.equal(change.contentType, "application/x-www-form-urlencoded");
+  });
+
+  it("carries a file byte for byte, behind its fields", () => {
+    const content = Uint8Array.from({ length: 256 }, (_, index) => index);
+    const file = { name: "berth-seed-x.iso", content };
+    const form = httpForm({ method: "POST", path: "/u", params: { content: "iso" }, file });
+    const boundary = /boundary=(.*)$/.exec(form.contentType ?? "")?.[1] ?? "";
+    const text = Buffer.from(form.body).toString("latin1");
+    const parts = text.split(`--${boundary}`);
+    assert.equal(parts.length, 4);
+    assert.match(parts[1] ?? "", /name="content"\r\n\r\niso\r\n$/);
+    assert.match(parts[2] ?? "", /name="filename"; filename="berth-seed-x.iso"/);
+    const sent = (parts[2] ?? "").split("\r\n\r\n").slice(1).join("\r\n\r\n").slice(0, -2);
+    assert.deepEqual(Uint8Array.from(Buffer.from(sent, "latin1")), content);
+    assert.equal(parts[3], "--\r\n");
   });
 });
 
@@ -141,6 +171,18 @@ describe("failing over", () => {
       await send(read);
       assert.deepEqual(asked, [0, 1, 1]);
     }
+  });
+
+  it("asks the next endpoint for a read that the first could not pass on", async () => {
+    const behind = { ...answer, status: 596, reason: "Connection timed out" } as const;
+    const { send, asked } = endpoints(behind, answer);
+    assert.equal(await send(read), answer);
+    assert.deepEqual(asked, [0, 1]);
+    const all = endpoints(behind, unreachable);
+    assert.equal(await all.send(read), behind);
+    const once = endpoints(behind, answer);
+    assert.equal(await once.send(write), behind);
+    assert.deepEqual(once.asked, [0]);
   });
 
   it("never sends a write twice, and goes elsewhere with the next call", async () => {

@@ -7,6 +7,8 @@ export interface PveRequest {
   /** Below /api2/json, each part percent-encoded: "/nodes/pve1/qemu/100/config". */
   readonly path: string;
   readonly params?: Params;
+  /** A file to upload: then the parameters travel beside it, as parts of a form. */
+  readonly file?: { readonly name: string; readonly content: Uint8Array };
   /**
    * Present on every call that changes something. The transport asks it in the tick in which the
    * bytes leave, on a connection that stands already; if it says no, nothing is sent.
@@ -27,6 +29,8 @@ export type PveReply =
       readonly reason: string;
       readonly body: string;
       readonly from: string;
+      /** The server's own time, as the header Date has it. */
+      readonly date?: string;
     }
   | { readonly type: "notSent"; readonly why: NotSent; readonly detail: string }
   | { readonly type: "lost"; readonly detail: string };
@@ -44,6 +48,45 @@ export function encodeParams(params: Params): string {
   return Object.entries(params)
     .map(([key, value]) => `${encode(key)}=${encode(String(value))}`)
     .join("&");
+}
+
+/** A request as HTTP has it, without who sends it. */
+export interface HttpForm {
+  /** With its query, below /api2/json. */
+  readonly path: string;
+  readonly contentType?: string;
+  readonly body: string | Uint8Array;
+}
+
+/** Parameters go into the query of GET and DELETE: a body on DELETE is refused with 501. */
+export function httpForm({ method, path, params = {}, file }: PveRequest): HttpForm {
+  const encoded = encodeParams(params);
+  if (method === "GET" || method === "DELETE") {
+    return { path: encoded === "" ? path : `${path}?${encoded}`, body: "" };
+  }
+  if (file === undefined) {
+    return { path, contentType: "application/x-www-form-urlencoded", body: encoded };
+  }
+  return {
+    path,
+    contentType: `multipart/form-data; boundary=${boundary}`,
+    body: multipart(params, file),
+  };
+}
+
+/** Long enough to stand in no disc by chance, and the same each time. */
+const boundary = "berth-7c1d0b5e4f3a49c68d2e-part";
+
+/** The file is the last part: the server reads the fields before it (AnyEvent.pm, file_upload). */
+function multipart(params: Params, file: NonNullable<PveRequest["file"]>): Uint8Array {
+  const fields = Object.entries(params).map(([key, value]) => {
+    return `--${boundary}\r\nContent-Disposition: form-data; name="${key}"\r\n\r\n${value}\r\n`;
+  });
+  const head =
+    `--${boundary}\r\nContent-Disposition: form-data; name="filename"; ` +
+    `filename="${file.name}"\r\nContent-Type: application/octet-stream\r\n\r\n`;
+  const before = Buffer.from(fields.join("") + head);
+  return Buffer.concat([before, file.content, Buffer.from(`\r\n--${boundary}--\r\n`)]);
 }
 
 /** One part of a path, such as a volume id with its slashes. */

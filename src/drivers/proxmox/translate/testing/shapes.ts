@@ -1,5 +1,12 @@
 import fc from "fast-check";
-import type { DiskShape, NetworkShape, Shape } from "../../../../hypervisor/index.ts";
+import type {
+  CdromShape,
+  DiskShape,
+  NetworkShape,
+  PciShape,
+  Shape,
+  UsbShape,
+} from "../../../../hypervisor/index.ts";
 
 /** Leaves out what is undefined: absent and undefined are two things. */
 function some<T extends object>(members: { [K in keyof T]: fc.Arbitrary<T[K]> }): fc.Arbitrary<T> {
@@ -7,7 +14,9 @@ function some<T extends object>(members: { [K in keyof T]: fc.Arbitrary<T[K]> })
   return fc.record(members, { requiredKeys: [], noNullPrototype: true }) as fc.Arbitrary<T>;
 }
 
-const mebibytes = fc.integer({ min: 16, max: 1 << 20 }).map((count) => count * 1024 ** 2);
+const mebibytes = (min: number, max: number): fc.Arbitrary<number> => {
+  return fc.integer({ min, max }).map((count) => count * 1024 ** 2);
+};
 const bytesPerSecond = fc.integer({ min: 1024, max: 4 * 1024 ** 3 });
 const perSecond = fc.integer({ min: 10, max: 1_000_000 });
 const word = fc.stringMatching(/^[a-z][a-z0-9]{0,8}$/);
@@ -58,9 +67,10 @@ const networkOptions = some<Omit<NetworkShape, "name">>({
 function named<T extends object>(
   options: fc.Arbitrary<T>,
   prefix: string,
+  maxLength = 4,
 ): fc.Arbitrary<(T & { name: string })[]> {
   return fc
-    .array(options, { maxLength: 4 })
+    .array(options, { maxLength })
     .map((items) => items.map((item, index) => ({ ...item, name: `${prefix}${index}` })));
 }
 
@@ -82,11 +92,11 @@ export const anyShape: fc.Arbitrary<Shape> = some<Shape>({
     limitMillicores: fc.integer({ min: 0, max: 64_000 }),
     weight: fc.integer({ min: 1, max: 10_000 }),
     numa: fc.boolean(),
-    hostCpus: fc.constantFrom("0-3", "1,5"),
   }),
   memory: some<NonNullable<Shape["memory"]>>({
-    sizeBytes: mebibytes,
-    minimumBytes: mebibytes,
+    // The least is never more than the whole, which is 512 MiB where nothing is said.
+    sizeBytes: mebibytes(512, 1 << 20),
+    minimumBytes: mebibytes(16, 512),
     ballooning: fc.constant(true),
     weight: fc.integer({ min: 0, max: 50_000 }),
   }),
@@ -97,7 +107,28 @@ export const anyShape: fc.Arbitrary<Shape> = some<Shape>({
     { family: "Windows", version: "2022" },
     { family: "Windows", version: "10" },
   ),
+  firmware: some<NonNullable<Shape["firmware"]>>({
+    type: fc.constantFrom("BIOS", "UEFI"),
+    secureBoot: fc.boolean(),
+    tpm: fc.constantFrom("None", "V1.2", "V2.0"),
+  }).map((firmware) => ({ ...firmware, storage: "local-zfs" })),
   disks: named(diskOptions, "disk"),
+  cdroms: named(
+    some<Omit<CdromShape, "name">>({
+      bus: fc.constantFrom("sata", "ide", "scsi"),
+      medium: fc.constant(""),
+    }),
+    "disc",
+    2,
+  ),
+  display: some<NonNullable<Shape["display"]>>({
+    type: fc.constantFrom("None", "Standard", "Virtio", "VirtioGL", "QXL", "VMware", "Serial"),
+    memoryBytes: mebibytes(4, 512),
+  }),
+  agentOptions: some<NonNullable<Shape["agentOptions"]>>({
+    trimAfterClone: fc.boolean(),
+    freezeForBackup: fc.boolean(),
+  }),
   networks: named(networkOptions, "lan"),
   scsiController: fc.constantFrom("Virtio", "VirtioSingle", "LSILogic", "MegaRAID", "PVSCSI"),
   serialConsole: fc.boolean(),
@@ -110,9 +141,34 @@ export const anyShape: fc.Arbitrary<Shape> = some<Shape>({
   deletionProtection: fc.boolean(),
   cloudInit: some<NonNullable<Shape["cloudInit"]>>({
     userName: word,
+    datasource: fc.constantFrom("NoCloud", "ConfigDrive"),
     sshKeys: fc.uniqueArray(fc.constantFrom(...keys), { minLength: 1 }),
     upgradePackages: fc.boolean(),
     dnsServers: fc.constantFrom(["10.0.0.1"], ["10.0.0.1", "2001:db8::1"]),
     searchDomains: fc.constantFrom(["example.org"], ["a.example", "b.example"]),
   }),
 });
+
+/** Devices of nodes, by mappings of which nobody asks whether they exist. */
+export const anyDevices: fc.Arbitrary<Pick<Shape, "pci" | "usb">> = some<
+  Pick<Shape, "pci" | "usb">
+>({
+  pci: named(
+    mapped<Omit<PciShape, "name" | "mapping">>({
+      mediatedType: fc.constantFrom("nvidia-256", "i915-GVTg_V5_4"),
+      pcie: fc.boolean(),
+      primaryDisplay: fc.boolean(),
+      romBar: fc.boolean(),
+    }),
+    "gpu",
+    2,
+  ),
+  usb: named(mapped<Omit<UsbShape, "name" | "mapping">>({ usb3: fc.boolean() }), "key", 2),
+});
+
+function mapped<T extends object>(members: {
+  [K in keyof T]: fc.Arbitrary<T[K]>;
+}): fc.Arbitrary<T & { mapping: string }> {
+  const id = fc.stringMatching(/^[a-z][a-z0-9_-]{1,8}$/);
+  return fc.tuple(some<T>(members), id).map(([options, mapping]) => ({ ...options, mapping }));
+}

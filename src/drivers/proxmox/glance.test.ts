@@ -1,0 +1,146 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { claim, data, error, ScriptedServer, tokenId } from "./fixture.ts";
+import { proxmoxDriver } from "./driver.ts";
+
+const resources = data([
+  { type: "node", node: "pve1", status: "online" },
+  { type: "qemu", vmid: 1_500_000, node: "pve1", status: "running" },
+  {
+    type: "storage",
+    storage: "zfs",
+    node: "pve1",
+    status: "available",
+    content: "images",
+    shared: 0,
+    maxdisk: 100,
+    disk: 40,
+  },
+  { type: "storage", storage: "far", node: "pve1", status: "available", content: "images,iso" },
+]);
+
+const bridges = data([{ iface: "vmbr0", type: "bridge" }]);
+const images = data([{ volid: "local:import/debian.qcow2", content: "import", size: 1 }]);
+
+function driver(server: ScriptedServer, idRange?: { first: number; last: number }) {
+  const random = { number: () => 0.5, bytes: () => new Uint8Array(), uuid: () => "" };
+  const settings = idRange === undefined ? {} : { idRange };
+  return proxmoxDriver({ send: server.send, tokenId, random, settings });
+}
+
+const draft = {
+  claim,
+  node: "pve1",
+  shape: { networks: [{ name: "lan", network: "vmbr0" }] },
+  disks: [
+    {
+      name: "root",
+      storage: "zfs",
+      sizeBytes: 50,
+      fill: { from: "volume", volume: "local:import/debian.qcow2" },
+    },
+  ],
+} as const;
+
+describe("what was seen already", () => {
+  it("is not asked for again: storages of the last glance, images and bridges", async () => {
+    const server = new ScriptedServer({
+      "GET /cluster/resources": data([
+        ...JSON.parse(bodyOf(resources)).data,
+        { type: "storage", storage: "local", node: "pve1", status: "available", content: "import" },
+      ]),
+      "GET /nodes/pve1/storage/zfs/content": data([]),
+      "GET /nodes/pve1/storage/local/content": images,
+      "GET /nodes/pve1/network": bridges,
+    });
+    const berth = driver(server);
+    await berth.inventory();
+    const first = await berth.preflight(draft);
+    assert.deepEqual(first.findings, []);
+    assert.equal(server.requests.length, 4);
+    const second = await berth.preflight(draft);
+    assert.deepEqual(second.findings, []);
+    assert.equal(server.requests.length, 5);
+  });
+
+  it("does not hide that a storage is full, nor that an image is not there", async () => {
+    const server = new ScriptedServer({
+      "GET /cluster/resources": resources,
+      "GET /nodes/pve1/storage/zfs/content": data([]),
+      "GET /nodes/pve1/network": bridges,
+    });
+    const berth = driver(server);
+    await berth.inventory();
+    const [disk] = draft.disks;
+    const disks = [{ ...disk, sizeBytes: 61 }];
+    const { findings } = await berth.preflight({ ...draft, disks });
+    assert.deepEqual(
+      findings.map(({ category }) => category),
+      ["QuotaExceeded", "ImageNotFound"],
+    );
+  });
+
+  it("is noted where nobody looked: nothing there is ever taken for ours by its name", async () => {
+    const { externalId: id } = claim;
+    const row = (storage: string) => {
+      return { volid: `${storage}:vm-${id}-disk-0`, vmid: Number(id), content: "images", size: 1 };
+    };
+    const server = new ScriptedServer({
+      "GET /cluster/resources": resources,
+      "GET /nodes/pve1/storage/zfs/content": data([]),
+      "GET /nodes/pve1/network": bridges,
+    });
+    const berth = driver(server);
+    await berth.inventory();
+    const disks = [
+      { name: "root", storage: "zfs", sizeBytes: 1, fill: { from: "blank" } },
+    ] as const;
+    const { volumesBefore } = await berth.preflight({ ...draft, disks });
+    assert.deepEqual(volumesBefore, ["far:unlisted"]);
+    const gone = error(
+      500,
+      `Configuration file 'nodes/pve1/qemu-server/${id}.conf' does not exist`,
+    );
+    const storages = ["zfs", "far"].map((storage) => {
+      return { storage, type: "dir", content: "images", active: 1, enabled: 1, shared: 0 };
+    });
+    const later = new ScriptedServer({
+      [`GET /nodes/pve1/qemu/${id}/pending`]: gone,
+      "GET /nodes/pve1/storage": data(storages),
+      "GET /nodes/pve1/storage/zfs/content": data([]),
+      "GET /nodes/pve1/storage/far/content": data([row("far")]),
+    });
+    const reserved = { ...claim, preflightVolumes: [...volumesBefore] };
+    assert.deepEqual(await driver(later).leftovers(reserved), { ok: true, value: [] });
+    const volumes = [
+      { id: `far:vm-${id}-disk-0`, role: "Disk", storage: "far", state: "Attached" } as const,
+    ];
+    const left = await driver(later).leftovers({ ...reserved, volumes });
+    assert(left.ok);
+    assert.deepEqual(
+      left.value.map(({ proof }) => proof),
+      ["Claimed"],
+    );
+  });
+
+  it("saves asking for a free id in a wide range, and in a narrow one it does not", async () => {
+    const server = new ScriptedServer({
+      "GET /cluster/resources": resources,
+      "GET /cluster/nextid": data("550"),
+    });
+    const wide = driver(server);
+    await wide.inventory();
+    const answer = await wide.propose([]);
+    assert(answer.ok && Number(answer.value) >= 1_000_000);
+    assert.equal(server.requests.length, 1);
+    const narrow = driver(server, { first: 500, last: 599 });
+    await narrow.inventory();
+    assert.deepEqual(await narrow.propose([]), { ok: true, value: "550" });
+    assert.equal(server.requests.length, 3);
+  });
+});
+
+function bodyOf(reply: ReturnType<typeof data>): string {
+  assert(reply.type === "answered");
+  return reply.body;
+}

@@ -1,0 +1,69 @@
+import { isSeedOf } from "../../../hypervisor/index.ts";
+import type { Begun, ClaimedMachine, Failure, Fence } from "../../../hypervisor/index.ts";
+import type { PutSeed, RemoveSeed } from "../../../hypervisor/index.ts";
+import type { WholeConfig } from "../config-reader.ts";
+import type { DriverContext } from "../context.ts";
+import { drivesOf, volumesOf } from "../references.ts";
+import { listVolumes } from "../storages.ts";
+import { discVolume } from "../translate/seed.ts";
+import { pathPart } from "../wire/wire.ts";
+import { begunOf, refused } from "./begun.ts";
+
+/**
+ * Uploads a disc. The server copies it onto its final name, so a crash leaves part of it there: it
+ * is whole when its size is right. To send it again is safe, since its name tells its content.
+ */
+export async function putSeed(
+  context: DriverContext,
+  operation: PutSeed,
+  fence: Fence,
+): Promise<Begun> {
+  const { claim, node, storage, fileName, content } = operation;
+  if (!isSeedOf(claim.identity, fileName)) return refused(notASeed(claim, fileName));
+  const discs = await listVolumes(context.api, { node, storage }, { content: "iso" });
+  if (!discs.ok) return refused(discs.failure);
+  const volume = discVolume(storage, fileName);
+  const there = discs.value.find((row) => row.volume === volume);
+  if (there?.sizeBytes === content.length) return { outcome: "done" };
+  const path = `/nodes/${pathPart(node)}/storage/${pathPart(storage)}/upload`;
+  const result = await context.api.write(
+    "POST",
+    { path, params: { content: "iso" }, file: { name: fileName, content } },
+    () => fence.mayWrite(),
+  );
+  return begunOf(result, `upload ${fileName} to ${storage} on ${node}`);
+}
+
+/** A seed may hold secrets, so it goes as soon as nobody needs it. Gone already: done. */
+export async function removeSeed(
+  context: DriverContext,
+  operation: RemoveSeed,
+  fence: Fence,
+): Promise<Begun> {
+  const { claim, node, storage, fileName } = operation;
+  if (!isSeedOf(claim.identity, fileName)) return refused(notASeed(claim, fileName));
+  const volume = discVolume(storage, fileName);
+  const discs = await listVolumes(context.api, { node, storage }, { content: "iso" });
+  if (!discs.ok) return refused(discs.failure);
+  if (!discs.value.some((row) => row.volume === volume)) return { outcome: "done" };
+  const read = await context.configs.read({ node, externalId: claim.externalId });
+  if (read.type === "failed") return refused(read.failure);
+  if (read.type === "config" && holds(read.config, volume)) {
+    const message = `VM ${claim.externalId} still holds ${fileName}: it has to be ejected first`;
+    return refused({ category: "DependencyNotReady", message });
+  }
+  const path = `/nodes/${pathPart(node)}/storage/${pathPart(storage)}/content/${pathPart(volume)}`;
+  const result = await context.api.write("DELETE", { path }, () => fence.mayWrite());
+  return begunOf(result, `remove ${fileName} from ${storage} on ${node}`);
+}
+
+/** Also while it only goes with the next start. */
+function holds(config: WholeConfig, volume: string): boolean {
+  const drives = [...drivesOf(config), ...config.pending.leavingDrives];
+  return drives.some(([, text]) => volumesOf(text).includes(volume));
+}
+
+function notASeed({ identity }: ClaimedMachine, fileName: string): Failure {
+  const message = `${fileName} is not the seed of the machine ${identity}`;
+  return { category: "IdentityConflict", message };
+}

@@ -1,0 +1,72 @@
+import type { Draft, Failure } from "../../hypervisor/index.ts";
+import type { DriverContext } from "./context.ts";
+import { hasImportContent, type Release } from "./release.ts";
+import { listVolumes, type NodeStorage } from "./storages.ts";
+import { parseVolume } from "./translate/volumes.ts";
+
+/** Whether what the disks are filled from is where it can be read. Reads only. */
+export async function checkSources(
+  context: DriverContext,
+  { disks, node }: Draft,
+  storages: readonly NodeStorage[],
+): Promise<Failure[]> {
+  const found: Failure[] = [];
+  for (const { name, fill } of disks) {
+    if (fill.from === "machine") {
+      const read = await context.configs.read({ node, externalId: fill.externalId });
+      if (read.type === "failed") found.push(read.failure);
+      if (read.type === "notHere") {
+        const message = `disks[${name}]: there is no machine ${fill.externalId} on ${node}`;
+        found.push({ category: "ImageNotFound", message });
+      }
+    } else if (fill.from === "volume") {
+      const failure = await checkVolume(context, { node, volume: fill.volume }, storages);
+      if (failure !== undefined) {
+        found.push({ ...failure, message: `disks[${name}]: ${failure.message}` });
+      }
+    }
+  }
+  return found;
+}
+
+async function checkVolume(
+  context: DriverContext,
+  { node, volume }: { readonly node: string; readonly volume: string },
+  storages: readonly NodeStorage[],
+): Promise<Failure | undefined> {
+  const { release, glance } = context;
+  const storage = parseVolume(volume)?.storage;
+  if (storage === undefined || !storages.some(({ name }) => name === storage)) {
+    return { category: "ImageNotFound", message: `no storage on ${node} can hold ${volume}` };
+  }
+  const owner = parseVolume(volume)?.owner;
+  if (owner === undefined && !hasImportContent(release())) return noImages(release());
+  if (owner === undefined && glance.hasSeen(node, volume)) return undefined;
+  return await findVolume(context, { node, storage }, { volume, owner });
+}
+
+async function findVolume(
+  { api, glance }: DriverContext,
+  place: { readonly node: string; readonly storage: string },
+  { volume, owner }: { readonly volume: string; readonly owner: string | undefined },
+): Promise<Failure | undefined> {
+  const filter = owner === undefined ? { content: "import" } : { content: "images", vmid: owner };
+  const volumes = await listVolumes(api, place, filter);
+  if (!volumes.ok) return volumes.failure;
+  const ids = volumes.value.map((row) => row.volume);
+  glance.saw(place.node, ids);
+  if (ids.includes(volume)) return undefined;
+  return {
+    category: "ImageNotFound",
+    message: `${volume} is not on ${place.node}`,
+    remedy: "Put the file there, or correct the VMImage. Berth looks again by itself.",
+  };
+}
+
+function noImages({ text }: Release): Failure {
+  return {
+    category: "APINotSupported",
+    message: `Proxmox VE ${text} cannot fill a disk from an image file`,
+    remedy: "Make the machine by clone, or from a disk that is there; or upgrade to 8.4.",
+  };
+}
