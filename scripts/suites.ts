@@ -1,6 +1,9 @@
 import { join } from "node:path";
 import type { Suite, Work } from "./runner/suite.ts";
+import { kubeApiserver } from "./real/kube-apiserver.ts";
 import { kubectl } from "./real/kubectl.ts";
+import { proxmoxer } from "./real/proxmoxer.ts";
+import { terraform } from "./real/terraform.ts";
 
 const node = process.execPath;
 
@@ -134,10 +137,36 @@ export const suites: readonly Suite[] = [
     minutes: 1,
   },
   {
+    name: "connect",
+    proves: "connect and doctor judge certificates, tokens and rights, and a snapshot has its twin",
+    work: alone("test/real/connect.test.ts"),
+    minutes: 2,
+  },
+  {
     name: "recordings",
     proves: "the simulated Proxmox answers as the real one did, wherever recordings are at hand",
     work: alone("test/real/recordings.test.ts"),
     minutes: 3,
+  },
+  {
+    name: "cv4pve",
+    proves: "somebody else's JavaScript client works against the simulated Proxmox",
+    work: alone("test/real/clients/cv4pve.test.ts"),
+    minutes: 1,
+  },
+  {
+    name: "proxmoxer",
+    proves: "the Python library proxmoxer works against the simulated Proxmox",
+    work: alone("test/real/clients/proxmoxer.test.ts"),
+    minutes: 2,
+    needs: [proxmoxer],
+  },
+  {
+    name: "terraform",
+    proves: "Terraform with bpg/proxmox makes, changes and destroys on the simulated Proxmox",
+    work: alone("test/real/clients/bpg.test.ts"),
+    minutes: 5,
+    needs: [terraform],
   },
   {
     name: "demo",
@@ -146,10 +175,24 @@ export const suites: readonly Suite[] = [
     minutes: 1,
   },
   {
+    name: "wrong",
+    proves: "bad input for machines is one clear complaint, touches nothing, and heals when mended",
+    work: alone("test/real/wrong.test.ts"),
+    minutes: 5,
+  },
+  {
     name: "machines",
     proves: "kill -9 during creations and deletions leaves as many machines as declared",
     work: alone("test/real/machines.test.ts"),
     minutes: 5,
+  },
+  {
+    name: "kube-apiserver",
+    proves:
+      "the controllers keep their word on a real Kubernetes API, also when the leader is killed",
+    work: alone("test/real/kube-apiserver.test.ts"),
+    minutes: 6,
+    needs: [kubectl, kubeApiserver],
   },
   {
     name: "crash",

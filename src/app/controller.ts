@@ -1,4 +1,6 @@
+import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
+import { dirname, resolve } from "node:path";
 import { namespaceResource } from "../api/builtin/index.ts";
 import { virtualMachineKind } from "../api/index.ts";
 import { systemNamespace } from "../apiserver/index.ts";
@@ -30,20 +32,27 @@ export async function startRemoteControllers(options: {
   if (text === undefined) throw new Error(`there is no ${options.kubeconfig}`);
   const connection = loadKubeconfig(text, {
     ...(options.context === undefined ? {} : { context: options.context }),
-    readFile: (path) => readIfPresent(path) ?? "",
+    readFile: (path) => readFileSync(resolve(dirname(options.kubeconfig), path), "utf8"),
   });
   const transport = createHttpsTransport(connection);
   const client = createClient({ transport: transport.send, clock: systemClock });
   await ensureSystemNamespace(client);
   const controllers = startHere(client, options);
+  // The clock's timers do not keep a process alive, and between two looks at the lease nothing else
+  // does: a replica that waits for its turn would end by itself.
+  const alive = setInterval(() => undefined, aliveMs);
   return {
     server: connection.server,
     stop: async () => {
       await controllers.stop();
       transport.close();
+      clearInterval(alive);
     },
   };
 }
+
+/** Any length does: the timer only has to be there. */
+const aliveMs = 60_000;
 
 /** The CRD of the machines themselves, as a client knows it. */
 const crdKind = {

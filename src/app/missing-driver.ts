@@ -20,6 +20,9 @@ export function missingDriver(type: string): HypervisorDriver {
     recall: async () => no,
     leftovers: async () => no,
     images: async () => no,
+    discs: async () => no,
+    guest: async () => no,
+    changeOf: () => ({ class: "Impossible", detail: failure.message }),
     close: () => undefined,
   };
 }

@@ -34,5 +34,6 @@ export { type Cipher, cipherKeyBytes, createCipher } from "./cipher.ts";
 export { type FolderLock, lockFolder } from "./folder-lock.ts";
 export { restoreBackup, type RestoreOptions, type RestoreSummary } from "./restore.ts";
 export { type SealOptions, sealJournal } from "./sealed-journal.ts";
+export { storeFormat } from "./sqlite-format.ts";
 export { openSqliteJournal, type SqliteJournalOptions } from "./sqlite-journal.ts";
 export { type ReadOptions, type StoreSummary, verifyStore } from "./verify.ts";

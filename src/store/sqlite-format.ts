@@ -58,6 +58,16 @@ export function connect(path: string): DatabaseSync {
   return opened(path, {}, (database) => database.exec("PRAGMA synchronous = FULL"));
 }
 
+/** The format of a store file, and the one that this build writes. The file may be in use. */
+export function storeFormat(path: string): { readonly format: number; readonly newest: number } {
+  const database = opened(path, { readOnly: true }, () => undefined);
+  try {
+    return { format: formatOf(database), newest: formatVersion };
+  } finally {
+    database.close();
+  }
+}
+
 export function compactedRevisionOf(database: DatabaseSync): number {
   return numberFrom(database, "SELECT revision FROM mark WHERE name = 'compacted'");
 }

@@ -3,10 +3,12 @@ import { apply } from "./apply.ts";
 import { backup } from "./backup.ts";
 import { createComplete } from "./complete.ts";
 import { completion } from "./completion.ts";
+import { connect } from "./connect.ts";
 import { controller } from "./controller.ts";
 import { crds } from "./crds.ts";
 import { deleteCommand } from "./delete.ts";
 import { describe } from "./describe.ts";
+import { doctor } from "./doctor.ts";
 import { edit } from "./edit.ts";
 import { get } from "./get.ts";
 import { restore } from "./restore.ts";
@@ -26,6 +28,8 @@ export const commands: readonly Command[] = [
   edit,
   wait,
   deleteCommand,
+  connect,
+  doctor,
   controller,
   crds,
   user,

@@ -9,12 +9,21 @@ export const sim: Command = {
     "Serves a simulated Proxmox VE cluster over HTTPS on loopback, in the foreground: its API with " +
     "tasks, locks, storages and rights, but no machine behind it. Without --state everything is " +
     "forgotten at the end.\n\n" +
+    "With --from it is a twin of a real cluster, to rehearse on: the same nodes, storages, machines " +
+    "and ids, from an inventory that berth doctor --snapshot wrote. Users, paths and addresses are " +
+    "made up.\n\n" +
     "Test hooks are served under /_sim/.",
-  usage: "sim proxmox [--port N] [--version V] [--nodes A,B,C] [--state FILE] [--print json]",
+  usage:
+    "sim proxmox [--port N] [--version V] [--nodes A,B,C | --from FILE] [--state FILE] [--print json]",
   options: {
     port: { type: "string", value: "N", default: "0", description: "the port; 0 takes a free one" },
-    version: { type: "string", value: "V", default: "9.2", description: "7.4, 8.4 or 9.2" },
+    version: {
+      type: "string",
+      value: "V",
+      description: "7.4, 8.4 or 9.2 (if absent, 9.2, or what is nearest to the inventory's)",
+    },
     nodes: { type: "string", value: "A,B,C", description: "the names of its nodes" },
+    from: { type: "string", value: "FILE", description: "the inventory to be a twin of" },
     state: { type: "string", value: "FILE", description: "keep the cluster's state in this file" },
     print: {
       type: "string",
@@ -23,7 +32,11 @@ export const sim: Command = {
     },
   },
   arguments: ["proxmox"],
-  examples: ["berth sim proxmox", "berth sim proxmox --version 8.4 --print json"],
+  examples: [
+    "berth sim proxmox",
+    "berth sim proxmox --version 8.4 --print json",
+    "berth sim proxmox --from cluster.json",
+  ],
   run: runSim,
 };
 
@@ -35,18 +48,25 @@ async function runSim(call: Call): Promise<number> {
   if (print !== undefined && print !== "json")
     throw usageError("--print knows json and nothing else");
   const interrupted = terminal.interrupted;
-  const state = call.string("state");
+  const inDirectory = (path: string | undefined): string | undefined =>
+    path === undefined ? undefined : resolve(terminal.directory, path);
+  const nodes = (call.string("nodes") ?? "").split(",").filter((name) => name !== "");
+  const from = inDirectory(call.string("from"));
+  if (from !== undefined && nodes.length > 0)
+    throw usageError("--nodes and --from exclude each other: the inventory names the nodes");
   const { startSimulator } = await import("../../app/index.ts");
   const simulator = await startSimulator({
     port: readPort(call.string("port")),
-    version: call.string("version") ?? "9.2",
-    nodes: (call.string("nodes") ?? "").split(",").filter((name) => name !== ""),
-    dataFile: state === undefined ? undefined : resolve(terminal.directory, state),
+    version: call.string("version"),
+    nodes,
+    dataFile: inDirectory(call.string("state")),
+    from,
   });
-  const { url, tokenId, tokenSecret, user, password, fingerprint, ca, nodes } = simulator;
+  const { url, tokenId, tokenSecret, user, password, fingerprint, ca } = simulator;
+  const about = { url, tokenId, tokenSecret, user, password, fingerprint, ca };
   terminal.print(
     print === "json"
-      ? JSON.stringify({ url, tokenId, tokenSecret, user, password, fingerprint, ca, nodes })
+      ? JSON.stringify({ ...about, nodes: simulator.nodes })
       : `the simulated Proxmox cluster is ready: ${url}, token ${tokenId}=${tokenSecret}`,
   );
   await interrupted;
