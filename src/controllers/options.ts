@@ -1,7 +1,7 @@
 import type { Client } from "../client/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Random } from "../kernel/random.ts";
-import type { Metrics } from "../runtime/index.ts";
+import type { LeaderLeaseOptions, Metrics } from "../runtime/index.ts";
 import type { Connect } from "./hypervisor/index.ts";
 
 export interface ControllersOptions {
@@ -21,6 +21,8 @@ export interface ControllersOptions {
   readonly concurrency?: number;
   /** How long requests of an earlier leader may still take effect after its lease. */
   readonly graceMs?: number;
+  /** How long the lease lasts, is believed in and is renewed; see `startLeaderLease`. */
+  readonly lease?: Pick<LeaderLeaseOptions, "durationMs" | "validMs" | "retryMs">;
   /** Where the controllers report what they do. */
   readonly metrics?: Metrics;
   /** What a missing Lease means; `trust` where a lock says that there is no other process. */

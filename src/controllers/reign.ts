@@ -35,6 +35,8 @@ export interface Ground {
 }
 
 const concurrencyDefault = 32;
+/** What a tick does not show, as a changed note or cable, is seen at the latest then. */
+const vmResyncMs = 60 * 60_000;
 /** The API server is away: it comes back, and until then nothing else can be done. */
 const apiAwayPolicy: RetryPolicy = {
   delaysMs: [500, 1_000, 2_000, 5_000, 10_000],
@@ -91,7 +93,7 @@ export class Reign {
   }
 
   #start(
-    options: Pick<ControllerOptions, "name" | "sources" | "reconcile" | "concurrency">,
+    options: Pick<ControllerOptions, "name" | "sources" | "reconcile" | "concurrency" | "resyncMs">,
   ): Controller {
     const { clock, random, log } = this.#ground.options;
     const onError = (error: unknown, key: string): void => {
@@ -185,6 +187,7 @@ export class Reign {
     return this.#start({
       name: "vm",
       concurrency: options.concurrency ?? concurrencyDefault,
+      resyncMs: vmResyncMs,
       sources: [
         ownObjects(vms),
         onlyComplete(claims),

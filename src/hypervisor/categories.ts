@@ -70,7 +70,8 @@ const looking: CategoryPolicy = {
 export const categoryPolicies: Readonly<Record<FailureCategory, CategoryPolicy>> = {
   APINotSupported: stalling,
   ConfigurationError: stalling,
-  QuotaExceeded: stalling,
+  // Space is freed and other machines go: then it goes on by itself.
+  QuotaExceeded: waiting,
   NodeUnhealthy: forEver,
   ImageNotFound: waiting,
   LockError: stalling,

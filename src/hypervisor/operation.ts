@@ -156,6 +156,8 @@ export interface Grow {
   readonly at: Basis;
   readonly disk: string;
   readonly sizeBytes: number;
+  /** The same was tried before, and the machine still shows the old size. */
+  readonly isRepeated?: boolean;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { array, enumeration, listMap, object, observedBytes, optional } from "../schema/index.ts";
+import { array, enumeration, integer, listMap, object, observedBytes, optional } from "../schema/index.ts";
 import { conditions, observedGeneration } from "../parts/conditions.ts";
 import {
   externalId,
@@ -63,6 +63,12 @@ const undeclared = array(
 /** What was seen. It never claims more than that. */
 export const vmStatus = object("The machine as it was last seen.", {
   observedGeneration: optional(observedGeneration),
+  appliedGeneration: optional(
+    integer(
+      "The newest generation of which everything was applied. What differs from it is drift; what differs while it is older than the object's generation is an edit that is still to be made.",
+      { minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+    ),
+  ),
   hypervisor: optional(
     objectName("The Hypervisor on which the machine stands, from when it first stood there."),
   ),

@@ -102,6 +102,13 @@ export class Ledger {
     return this.#newClaim(reservation).spec;
   }
 
+  /** The Claim of another object under the id that this one asks for, as the server has it now. */
+  async holder({ hypervisor, externalId, owner }: ClaimSpec): Promise<Claim | undefined> {
+    const there = await this.#read(claimName(hypervisor.systemId, externalId));
+    if (there === undefined || !isHeld(there.spec)) return undefined;
+    return there.spec.owner.uid === owner.uid ? undefined : there;
+  }
+
   /** Reserves an id: by creating its Claim, or by taking over one that nobody lives in. */
   async reserve(reservation: Reservation): Promise<Reserved> {
     const claim = this.#newClaim(reservation);

@@ -70,7 +70,7 @@ function declaredOf(
     driftPolicy,
     onMissing,
     wantsRestart: restartAt !== undefined && restartAt !== status?.handledRestartAt,
-    isEdited: status?.observedGeneration !== metadata.generation,
+    isEdited: status?.appliedGeneration !== metadata.generation,
   };
 }
 

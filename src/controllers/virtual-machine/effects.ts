@@ -1,16 +1,18 @@
 import { formatTime } from "../../kernel/clock.ts";
-import type { Begun, TaskHandle } from "../../hypervisor/index.ts";
+import type { Begun, Operation, TaskHandle } from "../../hypervisor/index.ts";
 import { again, type Outcome } from "../../runtime/index.ts";
 import { failVm } from "./failing.ts";
 import { blockedView, noWorker, taskKind } from "./settling.ts";
 import { slotsOf, stepTraits, type Step } from "./steps.ts";
 import type { StatusOperation } from "./status.ts";
-import { annotationOf, settle, writeView, type ConnectedTurn } from "./turn.ts";
+import { annotationOf, noteDone, settle, writeView, type ConnectedTurn } from "./turn.ts";
 
 const slotMs = 30_000;
 const blockedMs = 2_000;
 const fencedMs = 1_000;
 const lookMs = 1_000;
+/** How often in a row the same may be done without effect. */
+const vainMax = 3;
 
 /**
  * Does one step: slots, then the intent, then the effect, and nothing after it. The intent is
@@ -19,6 +21,7 @@ const lookMs = 1_000;
  */
 export async function performStep(turn: ConnectedTurn, step: Step): Promise<Outcome> {
   const { deps, driver, memory, key, connection } = turn;
+  if (isInVain(turn, step)) return failInVain(turn, step);
   if (!takeSlots(turn, step)) {
     const name = slotsOf(step, connection.name).join(", ");
     const waitingFor = { kind: "Slot", name: `a free slot: ${name}` } as const;
@@ -35,8 +38,31 @@ export async function performStep(turn: ConnectedTurn, step: Step): Promise<Outc
     ...(step.name === "Start" ? { handled: restartHandled(turn) } : {}),
   });
   turn.isOpen = true;
-  const begun = await driver.begin(step.operation, deps.fence);
+  const begun = await driver.begin(repeated(turn, step), deps.fence);
   return conclude(turn, { step, operation, begun, key });
+}
+
+/**
+ * It was done, ended well each time, and the same has to be done again: a guest that powers itself
+ * off, or a hypervisor that says done and is not. Then it is a failure like any other.
+ */
+function isInVain({ memory, vm }: ConnectedTurn, { name, intent }: Step): boolean {
+  const times = memory.done?.intent === intent ? memory.done.times : 0;
+  return times >= (vm.status?.failure?.step === name ? 1 : vainMax);
+}
+
+function failInVain(turn: ConnectedTurn, { name, intent }: Step): Promise<Outcome> {
+  const times = turn.memory.done?.times ?? 0;
+  turn.memory.done = { intent, times: 0 };
+  const message = `The hypervisor says that this was done, and the machine is not so: ${intent}`;
+  const cause = `ended well ${times} times in a row, without effect`;
+  return failVm(turn, { category: "CreationFailed", message, cause }, { step: name });
+}
+
+function repeated({ memory, vm }: ConnectedTurn, { name, operation, intent }: Step): Operation {
+  if (operation.kind !== "grow") return operation;
+  const isRepeated = memory.done?.intent === intent || vm.status?.failure?.step === name;
+  return { ...operation, isRepeated };
 }
 
 interface Effect {
@@ -51,6 +77,9 @@ async function conclude(turn: ConnectedTurn, effect: Effect): Promise<Outcome> {
   const { step, operation, begun } = effect;
   switch (begun.outcome) {
     case "done":
+      noteDone(turn, operation.intent);
+      settle(turn);
+      return again(step.name);
     case "progressed":
       settle(turn);
       return again(step.name);

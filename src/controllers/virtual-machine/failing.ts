@@ -84,9 +84,10 @@ function attemptsOf({ vm }: Turn, failure: Failure, step: string | undefined): n
  * asks for another try.
  */
 export function hasGivenUp({ vm }: Turn): boolean {
-  const { failure, observedGeneration, handledReconcileAt } = vm.status ?? {};
-  if (failure === undefined || failure.nextRetryAt !== undefined) return false;
-  if (categoryPolicies[failure.category].next !== "retry") return false;
+  const { failure, observedGeneration, handledReconcileAt, conditions = [] } = vm.status ?? {};
+  if (failure === undefined || categoryPolicies[failure.category].next !== "retry") return false;
+  // While it is tried again the failure stands, and the stall does not.
+  if (!conditions.some(({ type, status }) => type === "Stalled" && status === "True")) return false;
   const isSame = handledReconcileAt === annotationOf(vm.metadata, "reconcileAt");
   return isSame && observedGeneration === vm.metadata.generation;
 }

@@ -48,7 +48,7 @@ export interface PlanInput {
   readonly open?: OpenOperation | undefined;
   /** The guest was asked to shut down, and did not. */
   readonly isShutdownIgnored?: boolean;
-  /** Volumes under the id; only looked for where the machine is absent and should be. */
+  /** Volumes under the id that nothing refers to; only looked for where the plan asks for it. */
   readonly leftovers?: readonly Leftover[] | undefined;
 }
 
@@ -61,7 +61,7 @@ export type Next =
   /** Write down in the Claim what was seen. */
   | { readonly do: "record"; readonly change: Partial<ClaimSpec> }
   | { readonly do: "step"; readonly step: Step }
-  /** Look for volumes that the machine left behind. */
+  /** Look for volumes under the id that nothing refers to, and plan again. */
   | { readonly do: "sweep" }
   | { readonly do: "wait"; readonly kind: "Lock" | "Task"; readonly name: string }
   | { readonly do: "fail"; readonly failure: Failure }

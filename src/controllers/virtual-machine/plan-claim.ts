@@ -1,5 +1,5 @@
 import type { ClaimSpec } from "../../api/index.ts";
-import type { Machine } from "../../hypervisor/index.ts";
+import type { Leftover, Machine } from "../../hypervisor/index.ts";
 import { jsonEqual } from "../../kernel/json.ts";
 import type { Declared } from "./next.ts";
 
@@ -20,6 +20,19 @@ export function claimChange(
   const volumes = knownVolumes(declared, claim, machine);
   if (!jsonEqual(volumes, claim.volumes ?? [])) change.volumes = volumes;
   return Object.keys(change).length > 0 ? change : undefined;
+}
+
+/** The Claim's volumes with those that were made under its mark and that nothing refers to. */
+export function withLeftovers(
+  { volumes = [] }: ClaimSpec,
+  leftovers: readonly Leftover[],
+): ClaimVolume[] | undefined {
+  const found = leftovers
+    .filter(({ proof }) => proof === "MadeUnderMark")
+    .map(({ volume: id, storage, sizeBytes }): ClaimVolume => {
+      return { id, role: "Disk", storage, state: "Detached", size: String(sizeBytes) };
+    });
+  return found.length === 0 ? undefined : [...volumes, ...found];
 }
 
 /** Volumes that the Claim knows already, as they are now, and those that are new. */

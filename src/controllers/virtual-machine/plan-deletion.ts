@@ -1,6 +1,6 @@
 import type { ClaimSpec } from "../../api/index.ts";
 import type { Failure, Machine, SeenVolume } from "../../hypervisor/index.ts";
-import { claimChange } from "./plan-claim.ts";
+import { claimChange, withLeftovers } from "./plan-claim.ts";
 import { planVmPowerOff } from "./plan-power.ts";
 import { stepOrWait, type Next, type PlanInput } from "./next.ts";
 
@@ -11,6 +11,8 @@ export function planVmDeletion(input: PlanInput, claim: ClaimSpec, machine: Mach
   if (change !== undefined) return { do: "record", change };
   const at = { node: machine.node, version: machine.version };
   if (declared.fate === "Retain") {
+    const found = accountFor(input, claim);
+    if (found !== undefined) return found;
     const operation = { kind: "release", claim, at } as const;
     const intent = "Let the machine go: it stays, and is no longer Berth's.";
     return stepOrWait(input, { name: "Release", operation, intent }, machine.lock);
@@ -20,10 +22,22 @@ export function planVmDeletion(input: PlanInput, claim: ClaimSpec, machine: Mach
   if (strangers.length > 0) return { do: "fail", failure: unaccounted(claim, strangers) };
   if (machine.power === "Unknown") return { do: "wait", kind: "Task", name: "the power state" };
   if (machine.power !== "Stopped") return planVmPowerOff(input, claim, machine);
+  const found = accountFor(input, claim);
+  if (found !== undefined) return found;
   const volumes = machine.volumes.filter(({ isOwn }) => isOwn).map(({ id }) => id);
   const operation = { kind: "destroy", claim, at, volumes } as const;
   const intent = `Destroy the machine ${claim.externalId} with ${volumes.length} volumes.`;
   return stepOrWait(input, { name: "Destroy", operation, intent }, machine.lock);
+}
+
+/**
+ * What a failed step left under the id can be proven ours only while the marked machine stands. So
+ * it goes into the Claim before the machine goes.
+ */
+function accountFor({ leftovers }: PlanInput, claim: ClaimSpec): Next | undefined {
+  if (leftovers === undefined) return { do: "sweep" };
+  const volumes = withLeftovers(claim, leftovers);
+  return volumes === undefined ? undefined : { do: "record", change: { volumes } };
 }
 
 /** Only what the Claim knows, and what the machine needs besides disks and keeps no data in. */

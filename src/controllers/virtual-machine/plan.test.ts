@@ -342,8 +342,26 @@ const cases: readonly Case[] = [
     next: "step Shutdown",
   },
   {
-    reason: "a stopped one is destroyed",
+    reason: "before a stopped one goes, what failed steps left under its id is looked for",
     input: { declared: leaving, seen: ours({ power: "Stopped" }) },
+    next: "sweep",
+  },
+  {
+    reason: "what is there is written down while the machine proves whose it is",
+    input: {
+      declared: leaving,
+      seen: ours({ power: "Stopped" }),
+      leftovers: [{ ...leftover, proof: "MadeUnderMark" }],
+    },
+    next: "record volumes",
+  },
+  {
+    reason: "then it is destroyed, whatever else bears its id",
+    input: {
+      declared: leaving,
+      seen: ours({ power: "Stopped" }),
+      leftovers: [{ ...leftover, proof: "Before" }],
+    },
     next: "step Destroy",
   },
   {
@@ -367,7 +385,7 @@ const cases: readonly Case[] = [
   },
   {
     reason: "Retain only lets go",
-    input: { declared: { ...leaving, fate: "Retain" } },
+    input: { declared: { ...leaving, fate: "Retain" }, leftovers: [] },
     next: "step Release",
   },
 ];

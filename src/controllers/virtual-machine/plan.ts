@@ -108,7 +108,7 @@ function missing({ externalId, hypervisor }: ClaimSpec): Failure {
   };
 }
 
-function notOurs({ externalId, hypervisor }: ClaimSpec, seen: ForeignSeen): Failure {
+export function notOurs({ externalId, hypervisor }: ClaimSpec, seen: ForeignSeen): Failure {
   const category = seen.reason === "Husk" ? "LockError" : "IdentityConflict";
   return {
     category,

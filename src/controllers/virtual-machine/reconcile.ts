@@ -235,6 +235,7 @@ async function rest(
 ): Promise<Outcome> {
   releaseSlots(turn);
   delete turn.memory.isShutdownIgnored;
+  delete turn.memory.done;
   turn.isOpen = false;
   const wasReady = turn.vm.status?.failure === undefined && turn.vm.status?.operation === undefined;
   await writeView(turn, {

@@ -1,9 +1,11 @@
+import type { ClaimSpec } from "../../api/index.ts";
 import type { Failure } from "../../hypervisor/index.ts";
 import { again, type Outcome } from "../../runtime/index.ts";
 import type { Reservation } from "../claims/index.ts";
 import type { Desired } from "./desired.ts";
 import { failVm } from "./failing.ts";
 import { overQuota } from "./permissions.ts";
+import { notOurs } from "./plan.ts";
 import { writeView, type ConnectedTurn } from "./turn.ts";
 
 /** An id is given up for these, where Berth chose it. */
@@ -33,11 +35,37 @@ export async function reserveId(
   if (tooMuch !== undefined) return failVm(turn, tooMuch);
   const { shape, disks } = desired;
   const claim = deps.ledger.draft(reservation);
+  const taken = await chosenIdFailure(turn, claim);
+  if (taken !== undefined) return failVm(turn, taken);
   const { findings, volumesBefore } = await driver.preflight({ claim, node, shape, disks });
   const isIdAtFault = findings.some(({ category }) => idFailures.has(category));
   if (isIdAtFault && mayChooseAnother(turn)) return avoidId(turn, proposal.value);
   if (findings.length > 0) return failVm(turn, combined(findings));
   return writeReservation(turn, { ...reservation, preflightVolumes: volumesBefore });
+}
+
+/**
+ * An id that a person chose, and that somebody has. It is found out before anything else is: the
+ * volumes of a machine that stands there are no leftovers, and nobody should be told to remove them.
+ */
+async function chosenIdFailure(
+  { vm, deps, driver }: ConnectedTurn,
+  claim: ClaimSpec,
+): Promise<Failure | undefined> {
+  if (vm.spec.externalId === undefined) return undefined;
+  const holder = await deps.ledger.holder(claim);
+  if (holder !== undefined) return takenId(claim.externalId, holder.spec.owner);
+  const seen = await driver.observe(claim, { withoutPower: true });
+  switch (seen.at) {
+    case "unknown":
+      return seen.failure;
+    case "foreign":
+      return notOurs(claim, seen);
+    case "absent":
+    case "opaque":
+    case "ours":
+      return undefined;
+  }
 }
 
 async function writeReservation(turn: ConnectedTurn, reservation: Reservation): Promise<Outcome> {

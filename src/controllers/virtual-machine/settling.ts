@@ -5,7 +5,7 @@ import { failVm } from "./failing.ts";
 import type { OpenOperation } from "./next.ts";
 import { isStepName, slotNames, stepTraits } from "./steps.ts";
 import type { StatusOperation } from "./status.ts";
-import { settle, writeView, type ConnectedTurn, type VmMemory } from "./turn.ts";
+import { noteDone, settle, writeView, type ConnectedTurn, type VmMemory } from "./turn.ts";
 
 /** Written in place of a task: the hypervisor said that it could start none. */
 export const noWorker = "none";
@@ -23,10 +23,8 @@ export async function settleOperation(
   const operation = turn.vm.status?.operation;
   if (operation === undefined || memory.settledId === operation.id) return undefined;
   turn.isOpen = true;
-  if (operation.task === noWorker) {
-    settle(turn);
-    return undefined;
-  }
+  // It stays in the status: nothing else tells whose the empty reservation is.
+  if (operation.task === noWorker) return undefined;
   const known = knownTask(turn, operation);
   const task = known === undefined ? await recallTask(turn, operation) : answered(known);
   if (!task.ok) return failVm(turn, task.failure);
@@ -76,6 +74,9 @@ async function lookAtTask(
       return waitForTask(turn, operation, handle);
     case "succeeded":
     case "warned":
+      noteDone(turn, operation.intent);
+      settle(turn);
+      return undefined;
     case "changed":
     case "lost":
       // It has ended, whatever it did: looking at the machine tells.

@@ -38,10 +38,12 @@ export interface VmView {
 export function statusOf(vm: VirtualMachine, view: VmView, nowMs: number): VirtualMachineStatus {
   const { state, seen, claim, operation, place, handled } = view;
   const old = vm.status ?? {};
-  const { waitingFor, observedGeneration } = old;
+  const { waitingFor, appliedGeneration, observedGeneration } = old;
+  const { generation } = vm.metadata;
   return defined<VirtualMachineStatus>({
     ...old,
-    observedGeneration: isSettledGeneration(view) ? vm.metadata.generation : observedGeneration,
+    observedGeneration: keepsReady(vm, view) ? observedGeneration : generation,
+    appliedGeneration: isApplied(view) ? generation : appliedGeneration,
     ...observedPart(vm, seen),
     ...place,
     ...handled,
@@ -54,12 +56,11 @@ export function statusOf(vm: VirtualMachine, view: VmView, nowMs: number): Virtu
 }
 
 /**
- * The generation counts as observed when all of it was applied: from then on what differs is drift.
- * Before the machine stood there is no drift, so there a stall counts too.
+ * From then on what differs is drift. A change that waits for a restart is not forgotten by that:
+ * the hypervisor itself holds it as pending.
  */
-function isSettledGeneration({ state, claim }: VmView): boolean {
-  if (state.is === "resting") return true;
-  return state.is === "failed" && state.isStalled && claim?.everStood !== true;
+function isApplied({ state }: VmView): boolean {
+  return state.is === "resting";
 }
 
 /** A failure stands until the step that failed is over: its attempts are counted in it. */
@@ -171,11 +172,10 @@ function restingMessage({ spec }: VirtualMachine): string {
 function readyOf(vm: VirtualMachine, view: VmView, summary: Summary): ConditionState | undefined {
   const type = vmConditions.Ready;
   if (vm.metadata.deletionTimestamp !== undefined) return goingOf(view, summary);
-  if (view.state.is === "paused" && vm.status?.conditions !== undefined) return undefined;
+  if (keepsReady(vm, view)) return undefined;
   if (isUnreachable(view)) {
     return { ...summary, type, status: "Unknown", reason: vmReasons.Unreachable };
   }
-  if (view.seen === undefined && isKnownReady(vm)) return undefined;
   if (stands(vm, view)) {
     return { type, status: "True", reason: vmReasons.Succeeded, message: restingMessage(vm) };
   }
@@ -189,9 +189,18 @@ function goingOf({ state }: VmView, summary: Summary): ConditionState {
 }
 
 /** Nothing was looked at in this run: what was seen last stands, with its own generation. */
+function keepsReady(vm: VirtualMachine, view: VmView): boolean {
+  if (vm.metadata.deletionTimestamp !== undefined) return false;
+  if (view.state.is === "paused") return vm.status?.conditions !== undefined;
+  return view.seen === undefined && !isUnreachable(view) && isKnownReady(vm);
+}
+
+/** A machine was seen under this object, and it was not said to be unfit. */
 function isKnownReady({ status }: VirtualMachine): boolean {
+  const { disks, conditions = [] } = status ?? {};
   return (
-    status?.conditions?.some(({ type, status: is }) => type === "Ready" && is !== "False") ?? false
+    disks !== undefined &&
+    conditions.some(({ type, status: is }) => type === "Ready" && is !== "False")
   );
 }
 

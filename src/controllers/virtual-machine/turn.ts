@@ -72,6 +72,8 @@ export interface VmMemory {
   lastWriteMs?: number;
   /** Not before, unless the declaration is another. */
   retry?: { readonly atMs: number; readonly declaration: string };
+  /** What was last done and ended well, and how often in a row. */
+  done?: { readonly intent: string; readonly times: number };
   /** The guest was asked to shut down, and did not. */
   isShutdownIgnored?: boolean;
   /** Ids that turned out to be of no use. */
@@ -122,6 +124,12 @@ export async function writeView(
   if (written === turn.vm) return;
   memory.lastWriteMs = nowMs;
   turn.vm = deps.vms.note(written);
+}
+
+/** Something ended well. Whether it had its effect is seen by looking. */
+export function noteDone({ memory }: Turn, intent: string): void {
+  const times = memory.done?.intent === intent ? memory.done.times : 0;
+  memory.done = { intent, times: times + 1 };
 }
 
 /** What a person can change: as long as it is the same, an old failure is still the same. */

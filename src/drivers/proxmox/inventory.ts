@@ -56,6 +56,7 @@ function nodeFigures(row: JsonObject): Pick<InventoryNode, "cpus" | "memoryBytes
 
 function machineOf(row: JsonObject): InventoryMachine {
   const { node, name, lock, tags, pool, status, template, type, hastate } = row;
+  const { maxcpu, maxmem, maxdisk } = row;
   const kind = template === 1 ? "Template" : "Machine";
   return {
     externalId: textOf(row, "vmid"),
@@ -65,7 +66,10 @@ function machineOf(row: JsonObject): InventoryMachine {
     power: powerOf(row),
     ...(typeof lock === "string" ? { lock: lockKind(lock) } : {}),
     ...(typeof pool === "string" ? { pool } : {}),
-    hint: JSON.stringify([node, status, lock, name, tags, pool, template, hastate]),
+    hint: JSON.stringify([
+      ...[node, status, lock, name, tags, pool, template, hastate],
+      ...[maxcpu, maxmem, maxdisk],
+    ]),
   };
 }
 

@@ -27,7 +27,26 @@ export async function findLeftovers(
     found.push(...here.value);
   }
   const taken = await takenVolumes(context, { claim, node }, machine.value);
-  return taken.ok ? answered([...found, ...taken.value]) : taken;
+  if (!taken.ok) return taken;
+  const all = [...found, ...taken.value];
+  return answered(isKeptMissing(claim, machine.value, all) ? all.map(inDoubt) : all);
+}
+
+/**
+ * A hand-over that was cut short may have renamed a volume that no machine refers to yet. So while
+ * one that has to stay is nowhere to be found, every volume that the Claim does not name may be it.
+ */
+function isKeptMissing(
+  { volumes = [] }: ClaimedMachine,
+  { referenced }: Standing,
+  found: readonly Leftover[],
+): boolean {
+  const kept = volumes.filter(({ onDelete }) => onDelete === "Retain");
+  return kept.some(({ id }) => !referenced.has(id) && !found.some(({ volume }) => volume === id));
+}
+
+function inDoubt(leftover: Leftover): Leftover {
+  return leftover.proof === "MadeUnderMark" ? { ...leftover, proof: "Unattributed" } : leftover;
 }
 
 /** Volumes that bear another's id and stand in the Claim all the same: they were taken over. */

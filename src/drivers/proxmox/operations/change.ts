@@ -1,35 +1,10 @@
-import type { Begun, Configure, Fence, Grow } from "../../../hypervisor/index.ts";
+import type { Begun, Configure, Fence } from "../../../hypervisor/index.ts";
 import type { DriverContext } from "../context.ts";
 import { machinePath } from "../config-reader.ts";
 import type { ConfigChange } from "../translate/config.ts";
-import { formatSize, parseSize } from "../translate/sizes.ts";
-import { parseProperties, property } from "../wire/property-string.ts";
 import { begunOf, refused } from "./begun.ts";
 import { changeFor, effective } from "./config-change.ts";
 import { standAt, type Standing } from "./standing.ts";
-
-/** Grows to an absolute size, which is safe to repeat; "+5G" would not be. */
-export async function grow(context: DriverContext, operation: Grow, fence: Fence): Promise<Begun> {
-  const stood = await standAt(context, operation);
-  if (!stood.ok) return stood.begun;
-  const { place, config, mark } = stood.standing;
-  const { disk, sizeBytes } = operation;
-  const slot = mark.disks[disk];
-  const text = slot === undefined ? undefined : config.values[slot];
-  if (slot === undefined || text === undefined) {
-    return { outcome: "changed", detail: `there is no disk ${disk}` };
-  }
-  const seenBytes = parseSize(property(parseProperties(text, "file"), "size") ?? "") ?? 0;
-  if (seenBytes === sizeBytes) return { outcome: "done" };
-  if (seenBytes > sizeBytes) {
-    const message = `the disk ${disk} has ${formatSize(seenBytes)} and cannot shrink`;
-    return refused({ category: "ReplacementRequired", message });
-  }
-  const params = { disk: slot, size: formatSize(sizeBytes), digest: config.digest };
-  const path = machinePath(place, "/resize");
-  const result = await context.api.write("PUT", { path, params }, () => fence.mayWrite());
-  return begunOf(result, `grow the disk ${disk} of VM ${place.externalId}`);
-}
 
 /** Writes what differs and nothing else. */
 export async function configure(

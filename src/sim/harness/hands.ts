@@ -1,0 +1,199 @@
+import type { Dice } from "./dice.ts";
+import type { Site } from "./site.ts";
+import type { World } from "./world.ts";
+
+const strangerUuid = "00000000-0000-4000-8000-00000000f00d";
+
+/** People who work on the hypervisors themselves, by hand, beside Berth. */
+export class Hands {
+  readonly #world: World;
+  readonly #dice: Dice;
+
+  constructor(world: World, dice: Dice) {
+    this.#world = world;
+    this.#dice = dice;
+  }
+
+  /** Somebody makes a machine; best of all under an id that Berth has just reserved. */
+  takeId(): void {
+    const site = this.#anySite();
+    const reserved = [...this.#world.records.claims.values()]
+      .map(({ spec }) => spec)
+      .filter((spec) => spec.state === "Reserved" && spec.hypervisor.name === site.name)
+      .map(({ externalId }) => externalId);
+    const free = String(this.#dice.between(100, 199));
+    const id = this.#dice.pickAny(reserved) ?? this.#dice.pick([free, "300"]);
+    if (site.text(id) !== undefined || this.#isBusy(site, id)) return;
+    this.#makeStranger(site, id);
+    this.#say(site, `takes the id ${id}`);
+  }
+
+  /** Somebody deletes Berth's machine and makes another one under its id. */
+  recycleId(): void {
+    const found = this.#anyOfBerth();
+    if (found === undefined) return;
+    const { site, id } = found;
+    this.#destroy(site, id);
+    this.#makeStranger(site, id);
+    this.#say(site, `deletes ${id} and makes another machine under that id`);
+  }
+
+  destroyMachine(): void {
+    const found = this.#anyOfBerth();
+    if (found === undefined) return;
+    this.#destroy(found.site, found.id);
+    this.#say(found.site, `deletes the machine ${found.id}`);
+  }
+
+  /** Somebody removes a guest's file, and its volumes stay. */
+  loseFile(): void {
+    const found = this.#anyOfBerth();
+    if (found === undefined) return;
+    const { site, id } = found;
+    site.model.killMachine(Number(id));
+    site.model.removeGuestFile(Number(id));
+    site.guests.delete(id);
+    this.#disown(site, id);
+    this.#say(site, `removes the file of ${id}`);
+  }
+
+  /** A copy of Berth's machine, mark and all, under another id: nothing of it is Berth's. */
+  copyMachine(): void {
+    const found = this.#anyOfBerth();
+    const copy = String(this.#dice.between(400, 450));
+    if (found === undefined || found.site.text(copy) !== undefined) return;
+    const { site, id } = found;
+    const withoutDisks = (site.text(id) ?? "").replaceAll(
+      /^(scsi|virtio|ide|sata|unused)\d+:.*\n/gm,
+      "",
+    );
+    const text = withoutDisks.replace(/uuid=[0-9a-f-]+/, `uuid=${strangerUuid}`);
+    site.model.writeGuestFile("pve2", Number(copy), text);
+    site.personActed(copy);
+    this.#say(site, `copies ${id} to ${copy}`);
+  }
+
+  togglePower(): void {
+    const found = this.#anyOfBerth();
+    if (found === undefined) return;
+    const { site, id } = found;
+    if (site.isRunning(id)) site.model.killMachine(Number(id));
+    this.#say(site, `stops ${id}`);
+  }
+
+  editMachine(): void {
+    const found = this.#anyOfBerth();
+    if (found === undefined) return;
+    const { site, id } = found;
+    const text = (site.text(id) ?? "").replace(
+      /^cores: .*$/m,
+      `cores: ${this.#dice.between(5, 8)}`,
+    );
+    const node = site.model.cluster.nodeOfGuest(Number(id));
+    if (node !== undefined) site.model.writeGuestFile(node, Number(id), text);
+    this.#say(site, `changes the cores of ${id}`);
+  }
+
+  /** A backup holds a machine for a while. */
+  lockMachine(): void {
+    const found = this.#anyOfBerth();
+    if (found === undefined) return;
+    const { site, id } = found;
+    if (site.value(id, "lock") !== undefined) return;
+    site.model.setLock(Number(id), "backup");
+    this.#say(site, `locks ${id} for a backup`);
+    this.#world.clock.after(this.#dice.between(2_000, 90_000), () => {
+      if (site.value(id, "lock") === "backup") site.model.setLock(Number(id), undefined);
+      this.#say(site, `has the backup of ${id}`);
+    });
+  }
+
+  /** A volume of somebody's that no machine refers to, under an id that Berth may choose. */
+  leaveVolume(): void {
+    const site = this.#anySite();
+    const id = this.#dice.pick([String(this.#dice.between(100, 120)), "300", "301"]);
+    if (site.text(id) !== undefined || this.#isClaimed(site, id)) return;
+    const volumes = (site.model.cluster.state.volumes["pve1:rpool/data"] ??= []);
+    const name = `vm-${id}-disk-${this.#dice.between(0, 3)}`;
+    if (volumes.some((volume) => volume.name === name)) return;
+    const sizes = { sizeBytes: 1024 ** 3, usedBytes: 0, createdMs: 0 };
+    volumes.push({ name, content: "images", format: "raw", vmid: Number(id), ...sizes });
+    site.personActed(id);
+    this.#say(site, `leaves the volume ${name}`);
+  }
+
+  /** What a remedy asks of a person. */
+  clearLock(site: Site, id: string): void {
+    site.model.setLock(Number(id), undefined);
+    this.#say(site, `unlocks ${id}`);
+  }
+
+  /** Removes a machine and every volume that bears its id. */
+  clear(site: Site, id: string): void {
+    this.#destroy(site, id);
+    this.#say(site, `removes whatever there is of ${id}`);
+  }
+
+  #destroy(site: Site, id: string): void {
+    site.model.killMachine(Number(id));
+    site.model.removeGuestFile(Number(id));
+    for (const [backing, volumes] of Object.entries(site.model.cluster.state.volumes)) {
+      site.model.cluster.state.volumes[backing] = volumes.filter(({ vmid }) => vmid !== Number(id));
+    }
+    site.guests.delete(id);
+    site.personActed(id);
+  }
+
+  /** With the machine went the proof of what the Claim does not know yet: nobody can tell it now. */
+  #disown(site: Site, id: string): void {
+    const known = this.#world.records.claimOf(site.name, id)?.spec.volumes ?? [];
+    for (const { key, name, vmid } of site.guestVolumes()) {
+      const isKnown = known.some((volume) => volume.id.endsWith(`:${name}`));
+      if (vmid === id && !isKnown) site.volumes.set(key, { by: "nobody", uid: undefined });
+    }
+  }
+
+  #makeStranger(site: Site, id: string): void {
+    const text = `name: stranger\nmemory: 512\nsmbios1: uuid=${strangerUuid}\n`;
+    site.model.writeGuestFile(this.#dice.pick(["pve1", "pve2", "pve3"]), Number(id), text);
+    site.personActed(id);
+  }
+
+  /** A machine of Berth's on which nothing is under way at this moment. */
+  #anyOfBerth(): { site: Site; id: string } | undefined {
+    const site = this.#anySite();
+    const ids = [...site.guests]
+      .filter(([id, { by }]) => by === "berth" && !this.#isBusy(site, id))
+      .map(([id]) => id);
+    const id = this.#dice.pickAny(ids);
+    return id === undefined ? undefined : { site, id };
+  }
+
+  /**
+   * A request about it is on its way, or a worker is at it. Between the look that proves a machine
+   * Berth's own and the request that rests on it no hypervisor offers a guard, so what people do in
+   * that instant is not Berth's to answer for; see docs/simulation.md.
+   */
+  #isBusy(site: Site, id: string): boolean {
+    const wire = this.#world.wires.get(site.name);
+    if ((wire?.effects.get(id) ?? 0) > 0 || wire?.beginning.get(id)?.isDead === false) return true;
+    const isQuorate = site.model.cluster.isQuorate();
+    const workers = site.model.cluster.processes.list();
+    return !isQuorate || workers.some(({ name }) => name.includes(id));
+  }
+
+  #isClaimed(site: Site, id: string): boolean {
+    return this.#world.records.claimOf(site.name, id) !== undefined;
+  }
+
+  #anySite(): Site {
+    const sites = [...this.#world.sites.values()];
+    const site = this.#dice.pickAny(sites);
+    if (site === undefined) throw new Error("there is no cluster");
+    return site;
+  }
+
+  #say(site: Site, what: string): void {
+    this.#world.trace.say("people", () => `on ${site.name}: somebody ${what}`);
+  }
+}

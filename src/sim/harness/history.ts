@@ -1,0 +1,259 @@
+import { setImmediate } from "node:timers/promises";
+import type { VirtualMachine } from "../../api/index.ts";
+import type { Release } from "../proxmox/index.ts";
+import { demandSpec, remedy } from "./calm.ts";
+import { Dice } from "./dice.ts";
+import { demandNothingLeft } from "./ending.ts";
+import { Hands } from "./hands.ts";
+import { isReady } from "./laws.ts";
+import { People } from "./people.ts";
+import { healWorld, troubleMenu, type Trouble } from "./troubles.ts";
+import { Violation } from "./violation.ts";
+import { World, type Home } from "./world.ts";
+
+export interface HistoryOptions {
+  readonly seed: number;
+  /** Is told every event as a line; makes the history slower. */
+  readonly listen?: (line: string) => void;
+}
+
+export interface HistoryResult {
+  readonly seed: number;
+  readonly home: Home;
+  readonly events: number;
+  readonly simulatedMs: number;
+  readonly hypervisorCalls: number;
+  /** How the history went, as a number: equal for equal histories. */
+  readonly fingerprint: number;
+  /** The law that was broken, or what else went wrong. */
+  readonly failure: Error | undefined;
+}
+
+/** The fewest events that a history has; one that comes to fewer is given more trouble. */
+const eventsLeast = 300;
+const convergeMs = 40 * 60_000;
+/** A change by hand is seen at the next tick, or when a stalled machine is looked at again. */
+const noticeMs = 40_000;
+const stalledMs = 7 * 60_000;
+const restMs = 45_000;
+const removeMs = 40 * 60_000;
+
+/**
+ * One history: Berth is installed, people declare machines, and for some minutes whatever the seed
+ * allows goes wrong. Then the faults end, and everything has to become as declared; nothing more is
+ * written; and when everything is deleted, nothing is left. The laws are checked at every event.
+ */
+export async function runHistory(options: HistoryOptions): Promise<HistoryResult> {
+  const history = new History(options);
+  let failure: Error | undefined;
+  try {
+    await history.run();
+  } catch (error) {
+    failure = error instanceof Error ? error : new Error(String(error));
+  }
+  return history.result(failure);
+}
+
+class History {
+  readonly #seed: number;
+  readonly #dice: Dice;
+  readonly #world: World;
+  readonly #people: People;
+  readonly #hands: Hands;
+
+  constructor({ seed, listen }: HistoryOptions) {
+    this.#seed = seed;
+    const dice = Dice.of(seed, "history");
+    this.#dice = dice;
+    const release = (): Release => dice.pick(["8.4", "9.2", "9.2", "7.4"]);
+    this.#world = new World({
+      seed,
+      home: dice.chance(0.7) ? "embedded" : "replicas",
+      releases: { east: release(), west: release() },
+      listen,
+    });
+    this.#people = new People(this.#world, Dice.of(seed, "people"));
+    this.#hands = new Hands(this.#world, Dice.of(seed, "hands"));
+  }
+
+  async run(): Promise<void> {
+    const world = this.#world;
+    let isInstalled = false;
+    const installing = world.install().then(() => {
+      isInstalled = true;
+    });
+    await this.#passUntil(() => isInstalled, 60_000);
+    await installing;
+    world.start(0);
+    if (world.home === "replicas") world.start(1);
+    await this.#passUntil(() => world.house.isOpen, 60_000);
+    for (let count = 0; count < 3; count++) this.#people.declare();
+    await this.#sufferTrouble();
+    await this.#comeToRest();
+    await this.#removeAll();
+  }
+
+  result(failure: Error | undefined): HistoryResult {
+    const { home, trace, clock, wires } = this.#world;
+    const calls = [...wires.values()].map(({ requests }) => requests);
+    const hypervisorCalls = calls.reduce((sum, count) => sum + count, 0);
+    return {
+      seed: this.#seed,
+      home,
+      events: trace.events,
+      simulatedMs: clock.monotonicMs(),
+      hypervisorCalls,
+      fingerprint: (clock.monotonicMs() * 31 + trace.events) * 31 + hypervisorCalls,
+      failure,
+    };
+  }
+
+  async #sufferTrouble(): Promise<void> {
+    const dice = Dice.of(this.#seed, "troubles");
+    const makers = { world: this.#world, dice, people: this.#people, hands: this.#hands };
+    // Fewer kinds of trouble, and more of each, find what all of it together would hide.
+    const share = dice.pick([0.3, 0.5, 0.8]);
+    const allowed = troubleMenu(makers).filter(({ name }) => {
+      return name === "declare" || name === "edit" || dice.chance(share);
+    });
+    const count = dice.between(8, 24);
+    for (let left = count; left > 0 || this.#world.trace.events < eventsLeast / 2; left--) {
+      await this.#pass(dice.pick([50, 300, 1_000, 3_000, 10_000]));
+      pickWeighted(allowed, dice).strike();
+      this.#startDead();
+    }
+  }
+
+  /** Whoever runs Berth starts it again when it is down. */
+  #startDead(): void {
+    const { programs, clock } = this.#world;
+    for (const [index, program] of programs.entries()) {
+      if (!program.life.isDead || this.#starting.has(index)) continue;
+      this.#starting.add(index);
+      clock.after(this.#dice.between(0, 15_000), () => {
+        this.#starting.delete(index);
+        this.#world.start(index);
+      });
+    }
+  }
+
+  readonly #starting = new Set<number>();
+
+  async #comeToRest(): Promise<void> {
+    const world = this.#world;
+    const all = (): VirtualMachine[] => [...world.records.vms.values()];
+    healWorld(world);
+    this.#startDead();
+    await this.#pass(all().every(isReady) ? noticeMs : stalledMs);
+    for (let round = 0; round < 8; round++) {
+      const isSettled = (): boolean => this.#isQuiet() && all().every(isSettledVm);
+      if (!(await this.#passUntil(isSettled, convergeMs))) {
+        throw new Violation(8, `minutes after the last fault ${this.#unsettled()}`);
+      }
+      const stuck = all().filter((vm) => isDeleting(vm) || !isReady(vm));
+      if (stuck.length === 0) break;
+      for (const vm of stuck) remedy(vm, { world, people: this.#people, hands: this.#hands });
+      await this.#pass(stalledMs);
+    }
+    for (const vm of all()) {
+      if (isDeleting(vm) || !isReady(vm))
+        throw new Violation(8, `its remedies do not help ${this.#unsettled()}`);
+      demandSpec(vm, world);
+    }
+    await this.#demandRest();
+  }
+
+  /** Law 8: when all is as declared, nothing more is written. */
+  async #demandRest(): Promise<void> {
+    const { records, wires } = this.#world;
+    // What was just learned is still written down.
+    await this.#pass(15_000);
+    const hypervisorWrites = (): number => {
+      return [...wires.values()].reduce((sum, { writes }) => sum + writes, 0);
+    };
+    const [objects, effects] = [records.writesOfObjects(), hypervisorWrites()];
+    await this.#pass(restMs);
+    const written = records.writesOfObjects() - objects;
+    if (written > 0) throw new Violation(8, `${written} objects were written while all rests`);
+    const sent = hypervisorWrites() - effects;
+    if (sent > 0) throw new Violation(8, `${sent} changes were sent while all rests`);
+  }
+
+  async #removeAll(): Promise<void> {
+    const { records } = this.#world;
+    for (const { metadata } of this.#people.standing()) this.#people.delete(metadata.name ?? "");
+    await this.#passUntil(() => this.#isQuiet(), 60_000);
+    const world = this.#world;
+    const isOver = (): boolean => [...records.vms.values()].every(isSettledVm);
+    for (let round = 0; round < 8 && records.vms.size > 0; round++) {
+      if (!(await this.#passUntil(isOver, removeMs))) {
+        throw new Violation(8, `minutes after its deletion ${this.#unsettled()}`);
+      }
+      for (const vm of records.vms.values()) {
+        remedy(vm, { world, people: this.#people, hands: this.#hands });
+      }
+      await this.#pass(stalledMs);
+    }
+    if (records.vms.size > 0) throw new Violation(8, `cannot be deleted: ${this.#unsettled()}`);
+    demandNothingLeft(this.#world);
+  }
+
+  #isQuiet(): boolean {
+    const { pending } = this.#people;
+    return pending === 0 && this.#starting.size === 0 && this.#world.records.isGroundReady();
+  }
+
+  #unsettled(): string {
+    const vms = [...this.#world.records.vms.values()].filter((vm) => !isSettledVm(vm));
+    if (vms.length === 0) return this.#people.pending > 0 ? "people wait" : "Berth starts";
+    return vms
+      .map(({ metadata, status }) => `${metadata.name}: ${JSON.stringify({ metadata, status })}`)
+      .join("; ");
+  }
+
+  async #pass(ms: number): Promise<void> {
+    const endMs = this.#world.clock.monotonicMs() + ms;
+    await this.#passUntil(() => false, ms);
+    const leftMs = endMs - this.#world.clock.monotonicMs();
+    if (leftMs > 0) this.#world.clock.advance(leftMs);
+  }
+
+  /** Lets time pass, one event after the other, until something holds; false if it never does. */
+  async #passUntil(holds: () => boolean, withinMs: number): Promise<boolean> {
+    const world = this.#world;
+    const endMs = world.clock.monotonicMs() + withinMs;
+    for (;;) {
+      await setImmediate();
+      world.guard(() => world.laws.atEveryEvent());
+      if (world.broken !== undefined) throw world.broken;
+      if (holds()) return true;
+      const nextMs = world.clock.nextInMs();
+      if (nextMs === undefined || world.clock.monotonicMs() + nextMs > endMs) return false;
+      world.clock.advance(nextMs);
+    }
+  }
+}
+
+/** Ready, or stopped by something that it names and that time alone will not mend. */
+function isSettledVm(vm: VirtualMachine): boolean {
+  if (vm.metadata.annotations?.["berth.dev/paused"] === "true") return false;
+  if (isReady(vm) && !isDeleting(vm)) return vm.status?.operation === undefined;
+  const isStalled = vm.status?.conditions?.some(({ type, status }) => {
+    return type === "Stalled" && status === "True";
+  });
+  return isStalled === true && vm.status?.observedGeneration === vm.metadata.generation;
+}
+
+function isDeleting({ metadata }: VirtualMachine): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
+function pickWeighted(troubles: readonly Trouble[], dice: Dice): Trouble {
+  const total = troubles.reduce((sum, { weight }) => sum + weight, 0);
+  let left = dice.random.number() * total;
+  for (const trouble of troubles) {
+    left -= trouble.weight;
+    if (left <= 0) return trouble;
+  }
+  throw new Error("no trouble is allowed");
+}

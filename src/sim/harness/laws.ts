@@ -1,0 +1,110 @@
+import type { VirtualMachine } from "../../api/index.ts";
+import type { PveRequest } from "../../drivers/proxmox/index.ts";
+import type { Records, VmChange } from "./records.ts";
+import type { Site } from "./site.ts";
+import { Violation } from "./violation.ts";
+import { nameOf, subjectOf } from "./wire.ts";
+
+/** How old an observation may be when it is written down: a slow reply, and the steps after it. */
+const observationMs = 120_000;
+
+/** The laws that can be checked at any moment. Each throws a Violation. */
+export class Laws {
+  readonly #records: Records;
+  readonly #sites: ReadonlyMap<string, Site>;
+
+  constructor(records: Records, sites: ReadonlyMap<string, Site>) {
+    this.#records = records;
+    this.#sites = sites;
+  }
+
+  /** Law 5: what is about to be done, and to what, is on the disk before it is sent. */
+  beforeEffect(site: Site, request: PveRequest): void {
+    const id = subjectOf(request);
+    if (id === undefined) return;
+    const what = `${nameOf(request)} on ${site.name}`;
+    const claim = this.#records.claimOf(site.name, id)?.spec;
+    if (claim?.state !== "Reserved" && claim?.state !== "Bound") {
+      throw new Violation(5, `${what} was sent without a Claim of ${id}`);
+    }
+    const { namespace, name, uid = "" } = claim.owner;
+    const vm = this.#records.vms.get(`${namespace}/${name}`);
+    if (vm?.metadata.uid !== uid || vm?.status?.operation === undefined) {
+      throw new Violation(5, `${what} was sent without an intent of ${name}`);
+    }
+    if (request.method === "POST" && request.path.endsWith("/qemu")) site.creates.set(id, uid);
+  }
+
+  /** Laws 1 and 3, after every event. */
+  atEveryEvent(): void {
+    const machines = new Map<string, string>();
+    for (const site of this.#sites.values()) {
+      site.survey();
+      for (const [id, { uid }] of site.guests) {
+        if (uid === undefined || isEmptyReservation(site, id)) continue;
+        const other = machines.get(uid);
+        const here = `${id} on ${site.name}`;
+        if (other !== undefined) {
+          throw new Violation(1, `one object has two machines: ${other} and ${here}`);
+        }
+        machines.set(uid, here);
+      }
+    }
+  }
+
+  /** Laws 2 and 7, at every change of a VirtualMachine. */
+  atVmChange({ before, after }: VmChange): void {
+    if (after === undefined) {
+      if (before !== undefined) this.#demandNothingLeft(before);
+      return;
+    }
+    if (isReady(after) && !(before !== undefined && isReady(before))) this.#demandSeen(after);
+    if (isMissing(after) && !(before !== undefined && isMissing(before))) this.#demandGone(after);
+  }
+
+  /** The object is gone: so is what was made for it, or somebody else knows of it. */
+  #demandNothingLeft({ metadata }: VirtualMachine): void {
+    for (const site of this.#sites.values()) {
+      for (const id of site.guestsOf(metadata.uid ?? "")) {
+        if (this.#records.claimOf(site.name, id)?.spec.state === "Released") continue;
+        const what = `${metadata.name} is gone and its machine ${id} on ${site.name} is not`;
+        throw new Violation(2, what);
+      }
+    }
+  }
+
+  #demandSeen(vm: VirtualMachine): void {
+    const { externalId = "", hypervisor = "" } = vm.status ?? {};
+    const site = this.#sites.get(hypervisor);
+    const name = vm.metadata.name;
+    const power = vm.spec.powerState === "Running" ? "Running" : "Stopped";
+    const isThere = site?.wasThereWithin(externalId, observationMs) ?? false;
+    if (!isThere) throw new Violation(7, `${name} is Ready and there is no ${externalId}`);
+    if (site?.hadPowerWithin(externalId, power, observationMs) !== true) {
+      throw new Violation(7, `${name} is Ready and ${externalId} was not ${power}`);
+    }
+  }
+
+  #demandGone(vm: VirtualMachine): void {
+    const { externalId = "", hypervisor = "" } = vm.status ?? {};
+    const site = this.#sites.get(hypervisor);
+    if (site?.wasAbsentWithin(externalId, observationMs) !== false) return;
+    throw new Violation(7, `${vm.metadata.name} is called Missing and ${externalId} is there`);
+  }
+}
+
+/** Only a reserved id with a lock: nothing of a machine is written yet. */
+export function isEmptyReservation(site: Site, id: string): boolean {
+  return site.value(id, "name") === undefined;
+}
+
+export function isReady({ metadata, status }: VirtualMachine): boolean {
+  if (status?.observedGeneration !== metadata.generation) return false;
+  return (
+    status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True") ?? false
+  );
+}
+
+function isMissing({ status }: VirtualMachine): boolean {
+  return status?.failure?.category === "Missing";
+}

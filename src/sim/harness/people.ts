@@ -1,0 +1,166 @@
+import { virtualMachineKind } from "../../api/index.ts";
+import type {
+  VirtualMachine,
+  WrittenVirtualMachine,
+  WrittenVirtualMachineSpec,
+} from "../../api/index.ts";
+import type { ObjectClient } from "../../client/index.ts";
+import type { Dice } from "./dice.ts";
+import type { World } from "./world.ts";
+
+const gib = "Gi";
+const vmNames = ["web", "db", "mail", "ci"] as const;
+/** Ids that people choose themselves: few, so that they collide. */
+const chosenIds = ["300", "301"] as const;
+
+/** People who declare: what they create, edit and delete through the API. */
+export class People {
+  readonly #world: World;
+  readonly #dice: Dice;
+  /** Names that somebody is about to use. */
+  readonly #declaring = new Set<string>();
+  /** What was asked of the API and has no answer yet. */
+  pending = 0;
+
+  constructor(world: World, dice: Dice) {
+    this.#world = world;
+    this.#dice = dice;
+  }
+
+  /** A machine under a name that is free; nothing if all are taken. */
+  declare(): void {
+    const free = vmNames.filter((name) => {
+      return this.vm(name) === undefined && !this.#declaring.has(name);
+    });
+    const name = this.#dice.pickAny(free);
+    if (name === undefined) return;
+    const spec = this.#newSpec();
+    this.#declaring.add(name);
+    this.#world.clock.after(5_000, () => this.#declaring.delete(name));
+    this.#ask(`declares ${name}: ${JSON.stringify(spec)}`, (vms) => {
+      return vms.create({
+        apiVersion: "berth.dev/v1alpha1",
+        kind: "VirtualMachine",
+        metadata: { namespace: "default", name },
+        spec,
+      });
+    });
+  }
+
+  edit(): void {
+    const vm = this.#any();
+    if (vm === undefined) return;
+    const { name = "" } = vm.metadata;
+    const spec = this.#newEdit(vm);
+    this.change(name, { spec });
+  }
+
+  /** Changes fields of an object, as `kubectl patch` would. */
+  change(name: string, merge: object): void {
+    this.#ask(`changes ${name}: ${JSON.stringify(merge)}`, (vms) => {
+      return vms.patch({ namespace: "default", name }, { merge });
+    });
+  }
+
+  pause(): void {
+    const name = this.#any()?.metadata.name;
+    if (name === undefined) return;
+    const paused = (value: string | null): object => {
+      return { metadata: { annotations: { "berth.dev/paused": value } } };
+    };
+    this.change(name, paused("true"));
+    this.#world.clock.after(this.#dice.between(5_000, 60_000), () =>
+      this.change(name, paused(null)),
+    );
+  }
+
+  remove(): void {
+    const name = this.#any()?.metadata.name;
+    if (name !== undefined) this.delete(name);
+  }
+
+  delete(name: string): void {
+    this.#ask(`deletes ${name}`, (vms) => vms.delete({ namespace: "default", name }));
+  }
+
+  vm(name: string): VirtualMachine | undefined {
+    return this.#world.records.vms.get(`default/${name}`);
+  }
+
+  /** Objects that nobody is deleting. */
+  standing(): VirtualMachine[] {
+    return [...this.#world.records.vms.values()].filter(({ metadata }) => {
+      return metadata.deletionTimestamp === undefined;
+    });
+  }
+
+  #any(): VirtualMachine | undefined {
+    return this.#dice.pickAny(this.standing());
+  }
+
+  /** People try again until somebody answers; a refusal is an answer. */
+  #ask(
+    what: string,
+    ask: (vms: ObjectClient<VirtualMachine, WrittenVirtualMachine>) => Promise<unknown>,
+  ): void {
+    const { trace, clock, house, client } = this.#world;
+    this.pending += 1;
+    let isHeard = false;
+    const heard = (answer: string): void => {
+      if (isHeard) return;
+      isHeard = true;
+      this.pending -= 1;
+      trace.say("people", () => `${what}: ${answer}`);
+    };
+    const attempt = (): void => {
+      if (isHeard) return;
+      if (!house.isOpen) {
+        clock.after(1_000, attempt);
+        return;
+      }
+      ask(client.of(virtualMachineKind)).then(
+        () => heard("done"),
+        (error: unknown) => heard(String(error)),
+      );
+    };
+    trace.say("people", () => what);
+    attempt();
+    // A crash of the API leaves its callers without an answer.
+    clock.after(60_000, () => heard("no answer"));
+  }
+
+  #newSpec(): WrittenVirtualMachineSpec {
+    const dice = this.#dice;
+    const { sites } = this.#world;
+    const site = dice.pickAny([...sites.values()]);
+    const hasImages = site?.release !== "7.4";
+    const name = site?.name ?? "";
+    const fromImage = hasImages && dice.chance(0.75);
+    const data = dice.chance(0.4) ? [{ name: "data", size: `${dice.between(1, 3)}${gib}` }] : [];
+    return {
+      hypervisorRef: { name },
+      cpu: { cores: dice.between(1, 4) },
+      memory: { size: `${dice.between(1, 4) * 512}Mi` },
+      source: fromImage ? { image: { name: `debian-${name}` } } : { blank: {} },
+      disks: [{ name: "root", size: `${dice.between(3, 6)}${gib}` }, ...data],
+      networks: [{ name: "lan", bridge: "vmbr0" }],
+      powerState: dice.chance(0.8) ? "Running" : "Stopped",
+      updatePolicy: dice.pick(["Live", "Reboot", "PowerOff"]),
+      ...(dice.chance(0.3) ? { onMissing: "Recreate" } : {}),
+      ...(dice.chance(0.15) ? { deletionPolicy: "Retain" } : {}),
+      ...(dice.chance(0.15) ? { externalId: dice.pick(chosenIds) } : {}),
+    };
+  }
+
+  #newEdit({ spec }: VirtualMachine): object {
+    const dice = this.#dice;
+    const root = spec.disks?.[0];
+    const size = Number.parseInt(root?.size ?? "3", 10) + 1;
+    return dice.pick<() => object>([
+      () => ({ cpu: { cores: dice.between(1, 4) } }),
+      () => ({ memory: { size: `${dice.between(1, 4) * 512}Mi` } }),
+      () => ({ powerState: dice.pick(["Running", "Stopped"]) }),
+      () => ({ disks: [{ ...root, size: `${size}${gib}` }, ...(spec.disks ?? []).slice(1)] }),
+    ])();
+  }
+}

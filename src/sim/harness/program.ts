@@ -1,0 +1,182 @@
+import { leaseResource } from "../../api/builtin/index.ts";
+import { createClient, inProcess, NetworkError, type Client } from "../../client/index.ts";
+import { controllersLease, startControllers } from "../../controllers/index.ts";
+import type { ControllersOptions, RunningControllers } from "../../controllers/index.ts";
+import { proxmoxDriver } from "../../drivers/proxmox/index.ts";
+import type { HypervisorDriver } from "../../hypervisor/index.ts";
+import { sleep } from "../../kernel/clock.ts";
+import { ApiError } from "../../kernel/status.ts";
+import type { VirtualClock } from "../../kernel/testing/virtual-clock.ts";
+import { isStream, type WireRequest, type WireResponse } from "../../kernel/wire.ts";
+import { Dice } from "./dice.ts";
+import type { House } from "./house.ts";
+import { Life } from "./life.ts";
+import type { Trace } from "./trace.ts";
+import { delayed, type WatchWeather } from "./watch-delay.ts";
+import type { Wire } from "./wire.ts";
+
+/** What lies between a program and the API. In the same process there is nothing. */
+export interface ApiWeather extends WatchWeather {
+  isCut: boolean;
+  loseReply: number;
+}
+
+export interface ProgramOptions {
+  readonly name: string;
+  readonly seed: number;
+  /** How often it was started before: every start has its own randomness. */
+  readonly start: number;
+  readonly clock: VirtualClock;
+  readonly house: House;
+  readonly wires: ReadonlyMap<string, Wire>;
+  readonly trace: Trace;
+  readonly weather: ApiWeather;
+  /** The API is in the same process and dies with it. */
+  readonly isEmbedded: boolean;
+}
+
+/** A leader that holds no lease for long would spend most of a history on renewing it. */
+const embeddedLease = { durationMs: 3_600_000, validMs: 3_000_000, retryMs: 600_000 };
+const replicaLease = { durationMs: 30_000, validMs: 20_000, retryMs: 6_000 };
+
+/** One process of Berth: the controllers, and in the embedded home the API too. */
+export class Program {
+  readonly name: string;
+  readonly life: Life;
+  readonly #options: ProgramOptions;
+  readonly #dice: Dice;
+  #controllers: RunningControllers | undefined;
+
+  constructor(options: ProgramOptions) {
+    this.#options = options;
+    this.name = options.name;
+    this.#dice = Dice.of(options.seed, `${options.name} ${options.start}`);
+    this.life = new Life(options.clock, () => this.#died());
+  }
+
+  isLeader(): boolean {
+    return !this.life.isDead && (this.#controllers?.isLeader() ?? false);
+  }
+
+  async start(): Promise<void> {
+    const { house, isEmbedded, trace } = this.#options;
+    trace.say(this.name, () => "starts");
+    if (isEmbedded) await house.open(this.life.clock());
+    const client = this.#client();
+    // The lock of the data folder says that there is no other process.
+    if (isEmbedded) await forgetLease(client);
+    if (this.life.isDead) return;
+    this.#controllers = startControllers(this.#controllersOptions(client));
+  }
+
+  #died(): void {
+    const { house, isEmbedded, trace } = this.#options;
+    trace.say(this.name, () => "is killed");
+    if (isEmbedded) house.crash();
+  }
+
+  #client(): Client {
+    const transport = inProcess((request) => this.#ask(request));
+    return createClient({ transport, clock: this.life.clock() });
+  }
+
+  #controllersOptions(client: Client): ControllersOptions {
+    const { isEmbedded, trace, wires } = this.#options;
+    return {
+      client,
+      clock: this.life.clock(),
+      random: this.#dice.random,
+      identity: this.name,
+      graceMs: 35_000,
+      lease: isEmbedded ? embeddedLease : replicaLease,
+      whenAbsent: isEmbedded ? "trust" : "wait",
+      log: (level, message, fields) => {
+        trace.say(this.name, () => `logs ${level}: ${message} ${JSON.stringify(fields)}`);
+      },
+      connect: ({ metadata, spec }, credentials) => {
+        const wire = wires.get(metadata.name ?? "");
+        if (wire === undefined) throw new Error(`there is no cluster ${metadata.name}`);
+        const driver = proxmoxDriver({
+          send: (request) => this.life.call(() => wire.send(request)),
+          tokenId: credentials?.["tokenId"] ?? "",
+          random: this.#dice.random,
+          settings: { ...(spec.idRange === undefined ? {} : { idRange: spec.idRange }) },
+        });
+        return {
+          ...driver,
+          begin: (operation, fence) => this.#begin(wire, driver, [operation, fence]),
+        };
+      },
+    };
+  }
+
+  /** Notes for how long an operation acts on an id. */
+  async #begin(
+    wire: Wire,
+    driver: HypervisorDriver,
+    [operation, fence]: Parameters<HypervisorDriver["begin"]>,
+  ): ReturnType<HypervisorDriver["begin"]> {
+    const id = "claim" in operation ? operation.claim.externalId : "";
+    wire.beginning.set(id, this.life);
+    try {
+      return await driver.begin(operation, fence);
+    } finally {
+      wire.beginning.delete(id);
+    }
+  }
+
+  /** Leases and watches are no places to crash at: there are so many of them. */
+  #ask(request: WireRequest): Promise<WireResponse> {
+    if (this.life.isDead) return new Promise(() => undefined);
+    if (request.url.includes("watch=true")) return this.#watch(request);
+    return this.life.call(() => this.#exchange(request));
+  }
+
+  async #watch(request: WireRequest): Promise<WireResponse> {
+    const { weather, house } = this.#options;
+    if (weather.isCut) throw new NetworkError("Unreachable", "the API cannot be reached");
+    const response = await house.handle(request);
+    if (!isStream(response.body)) return response;
+    return { ...response, body: delayed(response.body, weather, this.life.clock()) };
+  }
+
+  async #exchange(request: WireRequest): Promise<WireResponse> {
+    const { weather, house, isEmbedded, trace } = this.#options;
+    if (weather.isCut) throw new NetworkError("Unreachable", "the API cannot be reached");
+    const dice = this.#dice;
+    if (!isEmbedded) await sleep(this.life.clock(), dice.between(1, 3));
+    const response = await house.handle(request);
+    trace.say(
+      this.name,
+      () => `${request.method} ${shortUrl(request.url)}: ${response.status}${bodyOf(request)}`,
+    );
+    if (dice.chance(weather.loseReply)) {
+      trace.say(this.name, () => "does not get the reply");
+      throw new NetworkError("UnknownOutcome", "the connection ended");
+    }
+    return response;
+  }
+}
+
+async function forgetLease(client: Client): Promise<void> {
+  try {
+    await client.of(leaseResource).delete(controllersLease);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.reason !== "NotFound") throw error;
+  }
+}
+
+function shortUrl(url: string): string {
+  return url.replace(/^\/apis\/berth\.dev\/v1alpha1/, "").replace(/\?.*/, "");
+}
+
+/** What a status says in short: a trace is read by people. */
+function bodyOf({ method, url, body }: WireRequest): string {
+  if (method === "GET" || !url.includes("/status")) return "";
+  const { status } = JSON.parse(new TextDecoder().decode(body)) ?? {};
+  const { operation, failure, conditions = [] } = status ?? {};
+  const ready = conditions.find(({ type }: { type: string }) => type === "Ready");
+  const step = operation === undefined ? "" : `, ${operation.step} (attempt ${operation.attempt})`;
+  const why = failure === undefined ? "" : `, ${failure.category}: ${failure.message}`;
+  return ` Ready=${ready?.status} ${ready?.reason}${step}${why}`;
+}

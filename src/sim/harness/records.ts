@@ -1,0 +1,100 @@
+import type { Claim, Hypervisor, VirtualMachine, VMImage } from "../../api/index.ts";
+import type { Change, Store } from "../../store/index.ts";
+
+/** A change of a VirtualMachine: as it was and as it is; gone where it is nothing. */
+export interface VmChange {
+  readonly before: VirtualMachine | undefined;
+  readonly after: VirtualMachine | undefined;
+}
+
+/**
+ * The objects as the disk has them. The store tells of a change when it is durable and before its
+ * writer is answered, so whoever looks here sees what a crash at this moment would leave.
+ */
+export class Records {
+  readonly vms = new Map<string, VirtualMachine>();
+  readonly claims = new Map<string, Claim>();
+  readonly hypervisors = new Map<string, Hypervisor>();
+  readonly images = new Map<string, VMImage>();
+  /** Writes so far, by bucket. */
+  readonly writes = new Map<string, number>();
+  onVm: (change: VmChange) => void = () => undefined;
+  onWrite: (bucket: string, id: string) => void = () => undefined;
+  #stop: () => void = () => undefined;
+
+  /** Follows a store that was just opened, in place of the one before. */
+  follow(store: Store): void {
+    this.#stop();
+    for (const [, objects] of this.#kept()) objects.clear();
+    for (const [bucket, objects] of this.#kept()) {
+      const listed = store.list({ bucket });
+      if (listed.ok) for (const { id, value } of listed.entries) objects.set(id, parse(value));
+    }
+    const afterRevision = store.revision();
+    const watch = store.watch({
+      afterRevision,
+      deliver: (changes) => {
+        for (const change of changes) this.#note(change);
+      },
+    });
+    if (watch.ok) this.#stop = watch.stop;
+  }
+
+  /** The Claim of an id on a hypervisor, in whatever state. */
+  claimOf(hypervisor: string, externalId: string): Claim | undefined {
+    for (const claim of this.claims.values()) {
+      const { spec } = claim;
+      if (spec.externalId === externalId && spec.hypervisor.name === hypervisor) return claim;
+    }
+    return undefined;
+  }
+
+  /** Every hypervisor can be used, and what is known of the images was seen there. */
+  isGroundReady(): boolean {
+    return [...this.hypervisors.values(), ...this.images.values()].every(({ status }) => {
+      const ready = status?.conditions?.find(({ type }) => type === "Ready");
+      return ready === undefined || ready.status === "True";
+    });
+  }
+
+  /** Every write but those of Leases and Events. */
+  writesOfObjects(): number {
+    let count = 0;
+    for (const [bucket, writes] of this.writes) if (!isChatter(bucket)) count += writes;
+    return count;
+  }
+
+  #kept(): [string, Map<string, never>][] {
+    // cast: what the API admitted under these names is of these kinds.
+    return [
+      [vmBucket, this.vms as Map<string, never>],
+      ["berth.dev/claims", this.claims as Map<string, never>],
+      ["berth.dev/hypervisors", this.hypervisors as Map<string, never>],
+      ["berth.dev/vmimages", this.images as Map<string, never>],
+    ];
+  }
+
+  #note({ bucket, type, entry }: Change): void {
+    this.writes.set(bucket, (this.writes.get(bucket) ?? 0) + 1);
+    this.onWrite(bucket, entry.id);
+    const before = bucket === vmBucket ? this.vms.get(entry.id) : undefined;
+    const kept = this.#kept().find(([name]) => name === bucket)?.[1];
+    if (kept === undefined) return;
+    if (type === "delete") kept.delete(entry.id);
+    else kept.set(entry.id, parse(entry.value));
+    if (bucket === vmBucket) this.onVm({ before, after: this.vms.get(entry.id) });
+  }
+}
+
+const vmBucket = "berth.dev/virtualmachines";
+const decoder = new TextDecoder();
+
+/** Heartbeats and news: the only writes that a rest allows. */
+function isChatter(bucket: string): boolean {
+  return bucket.endsWith("/leases") || bucket.endsWith("/events");
+}
+
+function parse(value: Uint8Array): never {
+  // cast: the API wrote it, and whoever reads it knows from which bucket it is.
+  return JSON.parse(decoder.decode(value)) as never;
+}

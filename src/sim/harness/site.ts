@@ -1,0 +1,207 @@
+import type { Clock } from "../../kernel/clock.ts";
+import type { Release } from "../proxmox/index.ts";
+import { ProxmoxModel, smallCluster, tokenName, tokenUser } from "../proxmox/index.ts";
+import type { Dice } from "./dice.ts";
+import { Violation } from "./violation.ts";
+
+/** Who made something that stands on a hypervisor, and when it was last seen how. */
+export interface Origin {
+  /** Nobody: it cannot be told any more whose it is, so it may stay and may go. */
+  readonly by: "berth" | "person" | "nobody";
+  /** The object that it was made for; known if Berth made it. */
+  readonly uid: string | undefined;
+}
+
+/** When a guest under an id was last seen in some way, on the monotonic clock. */
+interface Sightings {
+  thereMs: number;
+  runningMs: number;
+  stoppedMs: number;
+}
+
+/** A stranger's guest as it must stay. */
+interface Keepsake {
+  readonly node: string;
+  readonly text: string;
+  readonly isRunning: boolean;
+}
+
+export interface SiteOptions {
+  readonly name: string;
+  readonly release: Release;
+  readonly clock: Clock;
+  readonly dice: Dice;
+}
+
+const nodes = ["pve1", "pve2", "pve3"];
+const tokenSecret = "00000000-0000-4000-8000-0000000000aa";
+/** Nothing was ever seen. */
+const never = -Infinity;
+
+/** A simulated cluster, and what is true of it: who made what, whatever anybody believes. */
+export class Site {
+  readonly name: string;
+  readonly release: Release;
+  readonly model: ProxmoxModel;
+  readonly clock: Clock;
+  readonly tokenId = `${tokenUser}!${tokenName}`;
+  readonly authorization = `PVEAPIToken=${this.tokenId}=${tokenSecret}`;
+  readonly nodes = nodes;
+  readonly guests = new Map<string, Origin>();
+  /** By backing and name. */
+  readonly volumes = new Map<string, Origin>();
+  /** For which object a create was last sent, by id. */
+  readonly creates = new Map<string, string>();
+  readonly #keepsakes = new Map<string, Keepsake>();
+  readonly #sightings = new Map<string, Sightings>();
+  /** Ids under which something was gone, and when that was seen. */
+  readonly #absences = new Map<string, number>();
+
+  constructor({ name, release, clock, dice }: SiteOptions) {
+    this.name = name;
+    this.release = release;
+    this.clock = clock;
+    const { random } = dice;
+    const options = { release, nodes, clock, random, password: "secret", tokenSecret };
+    this.model = new ProxmoxModel({ state: smallCluster(options), clock, random });
+    this.survey();
+  }
+
+  get systemId(): string {
+    return this.model.cluster.state.rootFingerprint;
+  }
+
+  text(id: string): string | undefined {
+    return this.model.cluster.state.guests[id]?.text;
+  }
+
+  isRunning(id: string): boolean {
+    return this.model.cluster.machine(Number(id)) !== undefined;
+  }
+
+  /** One line of a guest's file, as "memory" or "scsi0"; snapshots and pending changes aside. */
+  value(id: string, key: string): string | undefined {
+    const main = (this.text(id) ?? "").split(/^\[/m)[0] ?? "";
+    return main.match(new RegExp(`^${key}: (.*)$`, "m"))?.[1];
+  }
+
+  /** The guests that Berth made for an object. */
+  guestsOf(uid: string): string[] {
+    return [...this.guests].filter(([, origin]) => origin.uid === uid).map(([id]) => id);
+  }
+
+  wasThereWithin(id: string, ms: number): boolean {
+    return this.#seen(id).thereMs >= this.clock.monotonicMs() - ms;
+  }
+
+  wasAbsentWithin(id: string, ms: number): boolean {
+    if (this.guests.get(id) === undefined) return true;
+    return (this.#absences.get(id) ?? never) >= this.clock.monotonicMs() - ms;
+  }
+
+  hadPowerWithin(id: string, power: "Running" | "Stopped", ms: number): boolean {
+    const { runningMs, stoppedMs } = this.#seen(id);
+    return (power === "Running" ? runningMs : stoppedMs) >= this.clock.monotonicMs() - ms;
+  }
+
+  /** What a person just did, or what happens to everybody: strangers' things may look anew. */
+  personActed(...ids: readonly string[]): void {
+    for (const id of ids) {
+      if (this.text(id) === undefined) this.guests.delete(id);
+      else this.guests.set(id, { by: "person", uid: undefined });
+    }
+    this.#volumesOf("person", new Set(ids.map(Number)));
+    for (const [id, origin] of this.guests) if (origin.by === "person") this.#remember(id);
+  }
+
+  /** Looks at everything. Throws if something of a stranger's is not as the stranger left it. */
+  survey(): void {
+    const { guests } = this.model.cluster.state;
+    const nowMs = this.clock.monotonicMs();
+    for (const id of this.guests.keys()) {
+      if (guests[id] === undefined) this.#gone(id, nowMs);
+    }
+    for (const id in guests) {
+      if (!this.guests.has(id)) this.guests.set(id, { by: "berth", uid: this.creates.get(id) });
+      this.#sight(id, nowMs);
+    }
+    this.#volumesOf("berth", undefined);
+    for (const [id, keepsake] of this.#keepsakes) this.#demandUntouched(id, keepsake);
+  }
+
+  /** Volumes of guests by backing and name, with the id that they bear. */
+  *guestVolumes(): Generator<{ key: string; backing: string; name: string; vmid: string }> {
+    for (const [backing, volumes] of Object.entries(this.model.cluster.state.volumes)) {
+      for (const { name, vmid } of volumes) {
+        if (vmid === undefined) continue;
+        yield { key: `${backing}/${name}`, backing, name, vmid: String(vmid) };
+      }
+    }
+  }
+
+  #gone(id: string, nowMs: number): void {
+    const origin = this.guests.get(id);
+    if (origin?.by === "person") {
+      throw new Violation(3, `the stranger's machine ${id} on ${this.name} is gone`);
+    }
+    this.guests.delete(id);
+    this.#absences.set(id, nowMs);
+  }
+
+  #sight(id: string, nowMs: number): void {
+    const seen = this.#seen(id);
+    seen.thereMs = nowMs;
+    if (this.isRunning(id)) seen.runningMs = nowMs;
+    else seen.stoppedMs = nowMs;
+  }
+
+  #seen(id: string): Sightings {
+    let seen = this.#sightings.get(id);
+    if (seen === undefined) {
+      seen = { thereMs: never, runningMs: never, stoppedMs: never };
+      this.#sightings.set(id, seen);
+    }
+    return seen;
+  }
+
+  /** Volumes that were not there before belong to whoever acted; those that are gone are forgotten. */
+  #volumesOf(by: Origin["by"], onlyIds: ReadonlySet<number> | undefined): void {
+    const there = new Set<string>();
+    for (const { key, vmid } of this.guestVolumes()) {
+      there.add(key);
+      if (this.volumes.has(key)) continue;
+      if (onlyIds !== undefined && !onlyIds.has(Number(vmid))) continue;
+      this.volumes.set(key, { by, uid: by === "berth" ? this.creates.get(vmid) : undefined });
+    }
+    for (const [key, origin] of this.volumes) {
+      if (there.has(key)) continue;
+      if (origin.by === "person" && by === "berth") {
+        throw new Violation(3, `the stranger's volume ${key} on ${this.name} is gone`);
+      }
+      this.volumes.delete(key);
+    }
+  }
+
+  #remember(id: string): void {
+    const file = this.model.cluster.state.guests[id];
+    if (file === undefined) {
+      this.#keepsakes.delete(id);
+      return;
+    }
+    const { node, text } = file;
+    this.#keepsakes.set(id, { node, text, isRunning: this.isRunning(id) });
+  }
+
+  #demandUntouched(id: string, keepsake: Keepsake): void {
+    const file = this.model.cluster.state.guests[id];
+    if (this.guests.get(id)?.by !== "person") {
+      this.#keepsakes.delete(id);
+      return;
+    }
+    const isSame =
+      file?.text === keepsake.text &&
+      file.node === keepsake.node &&
+      this.isRunning(id) === keepsake.isRunning;
+    if (!isSame) throw new Violation(3, `the stranger's machine ${id} on ${this.name} was changed`);
+  }
+}

@@ -1,0 +1,23 @@
+/** The laws that are checked, by their number in the promise. */
+export const laws = {
+  1: "One VM per declaration",
+  2: "No leak",
+  3: "No theft",
+  4: "No data loss by implication",
+  5: "Intent before effect",
+  7: "Status is observed",
+  8: "Convergence",
+} as const;
+
+export type Law = keyof typeof laws;
+
+/** A law was broken. */
+export class Violation extends Error {
+  readonly law: Law;
+
+  constructor(law: Law, what: string) {
+    super(`law ${law}, ${laws[law]}: ${what}`);
+    this.name = "Violation";
+    this.law = law;
+  }
+}

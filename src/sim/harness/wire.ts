@@ -1,0 +1,157 @@
+import type { PveReply, PveRequest } from "../../drivers/proxmox/index.ts";
+import { sleep } from "../../kernel/clock.ts";
+import type { ApiRequest } from "../proxmox/index.ts";
+import type { Dice } from "./dice.ts";
+import type { Life } from "./life.ts";
+import type { Site } from "./site.ts";
+import type { Trace } from "./trace.ts";
+
+/** What the network does to requests, while it does it. Chances are per request. */
+export interface Weather {
+  isCut: boolean;
+  loseRequest: number;
+  loseReply: number;
+  /** The gateway gives up on the reply: 596, and what was asked goes on. */
+  gatewayTimeout: number;
+  /** How much longer a request may be under way. */
+  delayMs: number;
+}
+
+export const fairWeather: Weather = {
+  isCut: false,
+  loseRequest: 0,
+  loseReply: 0,
+  gatewayTimeout: 0,
+  delayMs: 0,
+};
+
+export interface WireOptions {
+  readonly site: Site;
+  readonly dice: Dice;
+  readonly trace: Trace;
+  readonly weather: Weather;
+  /** Asked before every request that changes something leaves. Throws where a law is broken. */
+  readonly onEffect: (site: Site, request: PveRequest) => void;
+}
+
+/** A caller whose replies are cut off by the client after so long, as the real transport does. */
+const giveUpMs = 35_000;
+
+/** The network between the drivers and one cluster. */
+export class Wire {
+  readonly #options: WireOptions;
+  /** Requests under way that change something, by the id that they are about. */
+  readonly effects = new Map<string, number>();
+  /** Ids on which somebody is acting: from the look that proves them ours to the last answer. */
+  readonly beginning = new Map<string, Life>();
+  requests = 0;
+  writes = 0;
+
+  constructor(options: WireOptions) {
+    this.#options = options;
+  }
+
+  async send(request: PveRequest): Promise<PveReply> {
+    const { site, weather, trace, onEffect } = this.#options;
+    const { clock } = site;
+    if (weather.isCut) {
+      await sleep(clock, 5);
+      trace.say(site.name, () => `${nameOf(request)}: unreachable`);
+      return { type: "notSent", why: "unreachable", detail: "ECONNREFUSED" };
+    }
+    if (request.mayWrite !== undefined && !request.mayWrite()) {
+      return { type: "notSent", why: "fenced", detail: "the fence is closed" };
+    }
+    this.requests += 1;
+    if (request.method === "GET") return this.#carry(request);
+    this.writes += 1;
+    onEffect(site, request);
+    const id = subjectOf(request) ?? "";
+    this.effects.set(id, (this.effects.get(id) ?? 0) + 1);
+    try {
+      return await this.#carry(request);
+    } finally {
+      this.effects.set(id, (this.effects.get(id) ?? 1) - 1);
+    }
+  }
+
+  async #carry(request: PveRequest): Promise<PveReply> {
+    const { site, dice, weather, trace } = this.#options;
+    const { clock } = site;
+    await sleep(clock, dice.between(1, 6) + dice.between(0, weather.delayMs));
+    if (dice.chance(weather.loseRequest)) {
+      trace.say(site.name, () => `${nameOf(request)}: lost on its way`);
+      await sleep(clock, dice.chance(0.5) ? 10 : giveUpMs);
+      return { type: "lost", detail: "socket hang up" };
+    }
+    const reply = await this.#ask(request);
+    await sleep(clock, dice.between(1, 6) + dice.between(0, weather.delayMs));
+    if (dice.chance(weather.loseReply)) {
+      trace.say(site.name, () => `${nameOf(request)}: the reply is lost`);
+      await sleep(clock, dice.chance(0.5) ? 10 : giveUpMs);
+      return { type: "lost", detail: "socket hang up" };
+    }
+    if (dice.chance(weather.gatewayTimeout)) {
+      trace.say(site.name, () => `${nameOf(request)}: 596`);
+      return { ...answer, status: 596, reason: "Connection timed out", body: "" };
+    }
+    return reply;
+  }
+
+  async #ask(request: PveRequest): Promise<PveReply> {
+    const { site, trace } = this.#options;
+    try {
+      const { status, reason, body } = await site.model.send(asHttp(request, site.authorization));
+      trace.say(
+        site.name,
+        () => `${nameOf(request)}: ${status} ${status === 200 ? cut(body) : reason}`,
+      );
+      if (status === 501 && request.path.endsWith("/certificates/info")) return authorityOf(site);
+      return { ...answer, status, reason, body };
+    } catch (error) {
+      if (!(error instanceof Error) || !("code" in error)) throw error;
+      const detail = error.message;
+      trace.say(site.name, () => `${nameOf(request)}: ${detail}`);
+      if (error.code === "ECONNREFUSED") return { type: "notSent", why: "unreachable", detail };
+      return { type: "lost", detail };
+    }
+  }
+}
+
+const answer = { type: "answered", from: "pve1" } as const;
+
+/** Certificates belong to the server around a model. Here there is none. */
+function authorityOf(site: Site): PveReply {
+  const data = [{ filename: "pve-root-ca.pem", fingerprint: site.systemId }];
+  return { ...answer, status: 200, reason: "OK", body: JSON.stringify({ data }) };
+}
+
+/** The id of the guest that a request is about, if it is about one. */
+export function subjectOf({ path, params }: PveRequest): string | undefined {
+  const inPath = /^\/nodes\/[^/]+\/qemu\/(\d+)/.exec(path)?.[1];
+  if (inPath !== undefined) return inPath;
+  if (/^\/nodes\/[^/]+\/qemu$/.test(path)) return String(params?.["vmid"]);
+  const volume = /^\/nodes\/[^/]+\/storage\/[^/]+\/content\/(.+)$/.exec(path)?.[1];
+  return /vm-(\d+)-/.exec(decodeURIComponent(volume ?? ""))?.[1];
+}
+
+export function nameOf({ method, path, params }: PveRequest): string {
+  const said = Object.entries(params ?? {}).map(([key, value]) => `${key}=${cut(String(value))}`);
+  return `${method} ${path}${said.length > 0 ? ` (${said.join(", ")})` : ""}`;
+}
+
+function cut(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+}
+
+function asHttp({ method, path, params }: PveRequest, authorization: string): ApiRequest {
+  const said = Object.entries(params ?? {}).filter(([, value]) => value !== undefined);
+  const encoded = said.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`);
+  const text = encoded.join("&");
+  if (method === "GET" || method === "DELETE") {
+    const query = text === "" ? "" : `?${text}`;
+    return { method, path: `/api2/json${path}${query}`, headers: { authorization } };
+  }
+  const headers = { authorization, "content-type": "application/x-www-form-urlencoded" };
+  return { method, path: `/api2/json${path}`, headers, body: text };
+}

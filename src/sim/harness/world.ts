@@ -1,0 +1,166 @@
+import { configMapResource, namespaceResource, secretResource } from "../../api/builtin/index.ts";
+import { hypervisorKind, vmImageKind } from "../../api/index.ts";
+import { createClient, inProcess, type Client } from "../../client/index.ts";
+import { VirtualClock } from "../../kernel/testing/virtual-clock.ts";
+import type { Release } from "../proxmox/index.ts";
+import { Dice } from "./dice.ts";
+import { House } from "./house.ts";
+import { Laws } from "./laws.ts";
+import { Program, type ApiWeather } from "./program.ts";
+import { Records } from "./records.ts";
+import { Site } from "./site.ts";
+import { Trace } from "./trace.ts";
+import { fairWeather, Wire, type Weather } from "./wire.ts";
+
+/** Where Berth lives: all in one process, or two controllers beside an API that stays up. */
+export type Home = "embedded" | "replicas";
+
+export interface WorldOptions {
+  readonly seed: number;
+  readonly home: Home;
+  readonly releases: Readonly<Record<string, Release>>;
+  readonly listen: ((line: string) => void) | undefined;
+}
+
+const namespaces = ["default", "berth-system"];
+
+/** Everything that there is in a history: two clusters, the API, the programs, one clock. */
+export class World {
+  readonly clock = new VirtualClock();
+  readonly trace: Trace;
+  readonly records = new Records();
+  readonly sites = new Map<string, Site>();
+  readonly wires = new Map<string, Wire>();
+  readonly weather = new Map<string, Weather>();
+  readonly apiWeather: ApiWeather[] = [];
+  readonly house: House;
+  readonly laws: Laws;
+  readonly home: Home;
+  readonly programs: Program[] = [];
+  /** As a person uses the API. */
+  readonly client: Client;
+  /** The first law that was broken where nobody could be told at once. */
+  broken: unknown;
+  #starts = 0;
+  readonly #seed: number;
+
+  constructor({ seed, home, releases, listen }: WorldOptions) {
+    const { clock, records, sites } = this;
+    this.#seed = seed;
+    this.home = home;
+    this.trace = new Trace(clock, listen);
+    this.laws = new Laws(records, sites);
+    for (const [name, release] of Object.entries(releases)) {
+      const site = new Site({ name, release, clock, dice: Dice.of(seed, `site ${name}`) });
+      const weather = { ...fairWeather };
+      sites.set(name, site);
+      this.weather.set(name, weather);
+      this.wires.set(name, this.#wireTo(site, weather));
+    }
+    this.house = new House({ clock, dice: Dice.of(seed, "house"), records });
+    records.onVm = (change) => this.guard(() => this.laws.atVmChange(change));
+    const transport = inProcess((request) => this.house.handle(request));
+    this.client = createClient({ transport, clock });
+  }
+
+  /** Keeps what is thrown where it would reach code that is under test. */
+  guard(check: () => void): void {
+    try {
+      check();
+    } catch (error) {
+      this.broken ??= error;
+    }
+  }
+
+  /** Starts a program that is not running: the only one, or one of the two. */
+  start(index: number): Program {
+    const isEmbedded = this.home === "embedded";
+    const weather = this.apiWeather[index] ?? {
+      lagMs: 0,
+      isBroken: false,
+      isCut: false,
+      loseReply: 0,
+    };
+    this.apiWeather[index] = weather;
+    this.#starts += 1;
+    const program = new Program({
+      name: isEmbedded ? "berth" : `berth-${index + 1}`,
+      seed: this.#seed,
+      start: this.#starts,
+      clock: this.clock,
+      house: this.house,
+      wires: this.wires,
+      trace: this.trace,
+      weather,
+      isEmbedded,
+    });
+    this.programs[index] = program;
+    // A start that fails is the end of the process, and somebody starts it again.
+    program.start().catch((error: unknown) => {
+      this.trace.say(program.name, () => `cannot start: ${String(error)}`);
+      program.life.die();
+    });
+    return program;
+  }
+
+  /** Installs Berth: the first objects, two Hypervisors and their images. */
+  async install(): Promise<void> {
+    await this.house.open(this.clock);
+    await declareGround(this);
+    // In the embedded home the API starts anew with its program.
+    if (this.home === "embedded") this.house.crash();
+  }
+
+  #wireTo(site: Site, weather: Weather): Wire {
+    return new Wire({
+      site,
+      weather,
+      trace: this.trace,
+      dice: Dice.of(this.#seed, `wire ${site.name}`),
+      onEffect: (to, request) => this.guard(() => this.laws.beforeEffect(to, request)),
+    });
+  }
+}
+
+/** The objects that an installation starts with, and a Hypervisor and an image for each cluster. */
+async function declareGround({ client, sites }: World): Promise<void> {
+  for (const name of namespaces) {
+    const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name } };
+    await client.of(namespaceResource).create(namespace);
+  }
+  const data = { id: "11111111-1111-4111-8111-111111111111" };
+  const metadata = { namespace: "berth-system", name: "installation" };
+  await client
+    .of(configMapResource)
+    .create({ apiVersion: "v1", kind: "ConfigMap", metadata, data });
+  for (const site of sites.values()) await declareSite(client, site);
+}
+
+async function declareSite(client: Client, { name, tokenId }: Site): Promise<void> {
+  const secretRef = { namespace: "berth-system", name };
+  await client.of(secretResource).create({
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: secretRef,
+    data: { tokenId: Buffer.from(tokenId).toString("base64") },
+  });
+  await client.of(hypervisorKind).create({
+    apiVersion: "berth.dev/v1alpha1",
+    kind: "Hypervisor",
+    metadata: { name },
+    spec: {
+      type: "proxmox",
+      endpoints: [`https://${name}.example:8006`],
+      credentials: { secretRef },
+      idRange: { first: 100, last: 199 },
+      defaults: { storage: "local-zfs", imageStorage: "local" },
+    },
+  });
+  const volume = { hypervisorRef: { name }, id: "local:import/debian-12-generic-amd64.qcow2" };
+  await client.of(vmImageKind).create({
+    apiVersion: "berth.dev/v1alpha1",
+    kind: "VMImage",
+    metadata: { namespace: "default", name: `debian-${name}` },
+    spec: { source: { volume } },
+  });
+}
