@@ -88,10 +88,22 @@ function startTerm({ options, lease, metricsOf }: TermOptions): Term {
   const slots = new Slots({ clock, limitOf });
   const stopping = new AbortController();
   const mayWrite = (): boolean => !stopping.signal.aborted && lease.mayWrite();
+  const writableInMs = (): number => {
+    return Math.max(0, (lease.safeAfterMs() ?? clock.monotonicMs()) - clock.monotonicMs());
+  };
   const { identity } = lease;
   const reigning = waitForInstallation(options, stopping.signal).then((installation) => {
     if (installation === undefined) return undefined;
-    return new Reign({ options, informers, slots, installation, identity, mayWrite, metricsOf });
+    return new Reign({
+      options,
+      informers,
+      slots,
+      installation,
+      identity,
+      mayWrite,
+      writableInMs,
+      metricsOf,
+    });
   });
   return {
     slots,

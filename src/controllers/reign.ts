@@ -31,6 +31,8 @@ export interface Ground {
   readonly installation: string;
   readonly identity: string;
   readonly mayWrite: () => boolean;
+  /** How long what an earlier leader sent may still take effect. */
+  readonly writableInMs: () => number;
   readonly metricsOf: (controller: string) => ControllerMetrics;
 }
 
@@ -146,6 +148,7 @@ export class Reign {
       vms,
       hypervisors,
       fence: { mayWrite },
+      writableInMs,
       connections: this.#connections,
       images: this.#images,
       memory: this.#imageMemory,
@@ -162,7 +165,7 @@ export class Reign {
   }
 
   #startVms(): Controller {
-    const { options, informers, slots, mayWrite } = this.#ground;
+    const { options, informers, slots, mayWrite, writableInMs } = this.#ground;
     const { vms, hypervisors, classes, images, networks, claims } = informers;
     const { client, clock, random } = options;
     const deps = {

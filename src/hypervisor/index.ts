@@ -101,6 +101,7 @@ export type {
   Reboot,
   Regroup,
   Release,
+  RemoveImage,
   RemoveSeed,
   RemoveVolume,
   Resume,

@@ -39,6 +39,7 @@ export type Operation =
   | Destroy
   | RemoveVolume
   | FetchImage
+  | RemoveImage
   | PutSeed
   | RemoveSeed;
 
@@ -303,9 +304,25 @@ export interface RemoveVolume {
 /** Lets the hypervisor bring an image file. Present under that name already: done. */
 export interface FetchImage {
   readonly kind: "fetchImage";
+  /** What it is for: to fill disks (where nothing is said), or to lie in a drive. */
+  readonly use?: "Disk" | "Disc";
   readonly node: string;
   readonly storage: string;
   readonly url: string;
+  readonly fileName: string;
+  /** `sha256:` or `sha512:` and the digest in hexadecimal. */
+  readonly checksum: string;
+}
+
+/**
+ * Removes an image file that Berth brought: one that carries its checksum in its name. While any
+ * work goes on that may read it: blocked. Gone already: done.
+ */
+export interface RemoveImage {
+  readonly kind: "removeImage";
+  readonly use?: "Disk" | "Disc";
+  readonly node: string;
+  readonly storage: string;
   readonly fileName: string;
   /** `sha256:` or `sha512:` and the digest in hexadecimal. */
   readonly checksum: string;

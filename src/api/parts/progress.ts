@@ -51,7 +51,13 @@ export const failure = object("The failure that keeps the object from being Read
 export const waitingFor = object(
   "What is being waited for. Not a failure: no attempt is counted.",
   {
-    kind: enumeration("What kind of thing it is.", ["Slot", "Lock", "Dependency", "Task"]),
+    kind: enumeration("What kind of thing it is.", [
+      "Slot",
+      "Lock",
+      "Dependency",
+      "Task",
+      "Leader",
+    ]),
     name: text("Which one, and who holds it where that is known.", 512),
     since: time("Since when."),
   },

@@ -346,10 +346,7 @@ export class ModelHypervisor {
     });
   }
 
-  #change(
-    operation: Extract<Operation, { kind: ModelChange }>,
-    isFailing: boolean,
-  ): Begun {
+  #change(operation: Extract<Operation, { kind: ModelChange }>, isFailing: boolean): Begun {
     const { claim, at } = operation;
     const machine = this.machines.get(claim.externalId);
     const seen = this.#observe(claim);

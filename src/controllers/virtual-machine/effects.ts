@@ -28,7 +28,7 @@ export async function performStep(turn: ConnectedTurn, step: Step): Promise<Outc
     await writeView(turn, { state: { is: "waiting", waitingFor } }, "progress");
     return again("Slot", slotMs);
   }
-  if (!deps.fence.mayWrite()) return again("Fenced", fencedMs);
+  if (!deps.fence.mayWrite()) return waitForFence(turn);
   const operation = operationOf(turn, step);
   delete memory.task;
   const { reason } = stepTraits[step.name];
@@ -40,6 +40,14 @@ export async function performStep(turn: ConnectedTurn, step: Step): Promise<Outc
   turn.isOpen = true;
   const begun = await driver.begin(repeated(turn, step), deps.fence);
   return conclude(turn, { step, operation, begun, key });
+}
+
+/** A new leader: until the requests of the one before can no longer land, nothing is sent. */
+async function waitForFence(turn: ConnectedTurn): Promise<Outcome> {
+  const leftMs = turn.deps.writableInMs();
+  const name = "the requests of an earlier leader to be over";
+  await writeView(turn, { state: { is: "waiting", waitingFor: { kind: "Leader", name } } });
+  return again("Fenced", Math.max(leftMs, fencedMs));
 }
 
 /**

@@ -44,6 +44,8 @@ export interface VmDeps {
   readonly pace: TaskPace;
   /** Whether a write may go out at this very moment. */
   readonly fence: Fence;
+  /** How long nothing may be written yet, because an earlier leader's requests may still land. */
+  readonly writableInMs: () => number;
   /** Whether deleting an object may destroy its machine: not while its CRD goes away. */
   readonly mayDestroy: () => Promise<boolean>;
   /** Runs a key again. */

@@ -224,6 +224,43 @@ describe("images", () => {
     });
   });
 
+  it("that lie in drives are brought in by every server, as discs", async () => {
+    const server = new ScriptedServer({
+      ...system("7.4-20"),
+      [content]: data([]),
+      "POST /nodes/pve1/storage/local/download-url": data(upid("download", "x")),
+    });
+    const driver = driverOn(server);
+    await driver.system();
+    const begun = await driver.begin({ ...fetchImage, use: "Disc" }, open);
+    assert.equal(begun.outcome, "task");
+    assert.equal(server.writes[0]?.params?.["content"], "iso");
+  });
+
+  it("go only if Berth brought them, and while nobody can be reading them", async () => {
+    const removal = { ...fetchImage, kind: "removeImage" } as const;
+    const fileName = `debian-${"0f".repeat(8)}.qcow2`;
+    const file = { volid: `local:import/${fileName}`, content: "import", size: 5 };
+    const path = `/nodes/pve1/storage/local/content/${encodeURIComponent(file.volid)}`;
+    const idle = {
+      [content]: data([present, file]),
+      "GET /cluster/tasks": data([{ upid: upid("qmconfig", "1"), type: "qmconfig", endtime: 1 }]),
+      [`DELETE ${path}`]: data(upid("imgdel", "x")),
+    };
+    const foreign = await driverOn(new ScriptedServer(idle)).begin(removal, open);
+    assert.equal(foreign.outcome, "refused");
+    const own = { ...removal, fileName };
+    assert.equal((await driverOn(new ScriptedServer(idle)).begin(own, open)).outcome, "task");
+    const busy = new ScriptedServer({
+      ...idle,
+      "GET /cluster/tasks": data([{ upid: upid("qmconfig", "1"), type: "qmconfig" }]),
+    });
+    assert.equal((await driverOn(busy).begin(own, open)).outcome, "blocked");
+    assert.deepEqual(busy.writes, []);
+    const gone = new ScriptedServer({ ...idle, [content]: data([]) });
+    assert.deepEqual(await driverOn(gone).begin(own, open), { outcome: "done" });
+  });
+
   it("cannot be brought in by an older server, which is said before anything is sent", async () => {
     const server = new ScriptedServer(system("7.4-20"));
     const driver = driverOn(server);

@@ -73,6 +73,10 @@ describe("whose a machine is", () => {
   it("tells a husk by its lock being all there is", () => {
     const husk = judge({ digest: "d", values: { lock: "create" } }, claim);
     assert.deepEqual(husk, { is: "husk", lock: "create" });
+    const begun = { lock: "clone", description: "qmclone temporary file\n" };
+    assert.deepEqual(judge({ digest: "d", values: begun }, claim), { is: "husk", lock: "clone" });
+    const noted = { ...begun, description: "mine" };
+    assert.equal(judge({ digest: "d", values: noted }, claim).is, "foreign");
     const machine = judge({ digest: "d", values: { lock: "backup", memory: "512" } }, claim);
     assert.equal(machine.is, "foreign");
   });

@@ -17,13 +17,21 @@ export type Verdict =
 export function judge(config: PveConfig, claim: ClaimedMachine): Verdict {
   const { values } = config;
   const lock = values["lock"];
-  // POST /qemu and the end of a DELETE leave a file that holds its lock and nothing else.
-  if (lock !== undefined && Object.keys(values).length === 1) return { is: "husk", lock };
+  if (lock !== undefined && isEmpty(values)) return { is: "husk", lock };
   const { mark, isBroken } = readMark(values["description"] ?? "");
   const identity = identityOf(values);
   if (mark === undefined) return unmarked(identity === claim.identity, isBroken);
   const reason = disagreement(mark, claim, identity);
   return reason === undefined ? { is: "ours", mark } : { is: "foreign", ...reason };
+}
+
+/**
+ * POST /qemu and the end of a DELETE leave a file that holds its lock and nothing else; a clone
+ * begins with one that has a comment of the server's own beside it, which reads like notes.
+ */
+function isEmpty({ description = "", ...rest }: PveConfig["values"]): boolean {
+  const isOwnWords = description === "" || description.trim() === "qmclone temporary file";
+  return isOwnWords && Object.keys(rest).every((key) => key === "lock");
 }
 
 function unmarked(hasIdentity: boolean, isBroken: boolean): Verdict {

@@ -55,8 +55,7 @@ function nodeFigures(row: JsonObject): Pick<InventoryNode, "cpus" | "memoryBytes
 }
 
 function machineOf(row: JsonObject): InventoryMachine {
-  const { node, name, lock, tags, pool, status, template, type, hastate } = row;
-  const { maxcpu, maxmem, maxdisk } = row;
+  const { name, lock, pool, template, type } = row;
   const kind = template === 1 ? "Template" : "Machine";
   return {
     externalId: textOf(row, "vmid"),
@@ -66,11 +65,15 @@ function machineOf(row: JsonObject): InventoryMachine {
     power: powerOf(row),
     ...(typeof lock === "string" ? { lock: lockKind(lock) } : {}),
     ...(typeof pool === "string" ? { pool } : {}),
-    hint: JSON.stringify([
-      ...[node, status, lock, name, tags, pool, template, hastate],
-      ...[maxcpu, maxmem, maxdisk],
-    ]),
+    hint: JSON.stringify(hintOf(row)),
   };
+}
+
+/** All that a person can change and a glance can show. Figures that move by themselves are not. */
+function hintOf(row: JsonObject): unknown[] {
+  const { node, status, lock, name, tags, pool, template, hastate } = row;
+  const { maxcpu, maxmem, maxdisk } = row;
+  return [node, status, lock, name, tags, pool, template, hastate, maxcpu, maxmem, maxdisk];
 }
 
 function storageOf(row: JsonObject): InventoryStorage {

@@ -75,7 +75,7 @@ export function missingRights(permissions: unknown, release: Release): Failure[]
   }));
 }
 
-/** What is needed and not granted, from GET /access/permissions: `{path: {privilege: propagate}}`. */
+/** Needed and not granted, from GET /access/permissions: `{path: {privilege: propagate}}`. */
 export function lackedRights(
   permissions: unknown,
   release: Release,

@@ -100,6 +100,23 @@ export const safety: Laws = {
     assert.equal((await bench.ours(claim)).disks.length, 1);
   },
 
+  "never destroys a disk that its Claim says to stay, whoever asks": async (bench) => {
+    const made = await bench.bound(await bench.machine());
+    const kept = made.volumes?.map((volume) => ({ ...volume, onDelete: "Retain" as const })) ?? [];
+    const claim = { ...made, volumes: kept };
+    const volumes = kept.map(({ id }) => id);
+    const volume = volumes[0] ?? "";
+    const at = await bench.at(claim);
+    for (const operation of [
+      { kind: "destroy", claim, at, volumes },
+      { kind: "destroyDisk", claim, at, volume },
+      { kind: "removeVolume", claim, node: bench.stage.node, volume },
+    ] as const) {
+      assert.equal((await bench.begin(operation)).outcome, "refused", operation.kind);
+    }
+    assert.equal((await bench.ours(claim)).disks.length, 1);
+  },
+
   "removes a volume only when it is provably ours and nobody uses it": async (bench) => {
     const { behind, node } = bench.stage;
     const claim = await bench.machine();

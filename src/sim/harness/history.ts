@@ -33,8 +33,8 @@ export interface HistoryResult {
 const eventsLeast = 300;
 const convergeMs = 40 * 60_000;
 /** A change by hand is seen at the next tick, or when a stalled machine is looked at again. */
-const noticeMs = 40_000;
-const stalledMs = 7 * 60_000;
+const noticeMs = 30_000;
+const stalledMs = 16 * 60_000;
 const restMs = 45_000;
 const removeMs = 40 * 60_000;
 
@@ -144,16 +144,19 @@ class History {
     const all = (): VirtualMachine[] => [...world.records.vms.values()];
     healWorld(world);
     this.#startDead();
-    await this.#pass(all().every(isReady) ? noticeMs : stalledMs);
+    const areWell = (): boolean => this.#isQuiet() && all().every(isWell);
+    await this.#pass(noticeMs);
+    if (!all().every(isWell)) await this.#passUntil(areWell, stalledMs);
     for (let round = 0; round < 8; round++) {
       const isSettled = (): boolean => this.#isQuiet() && all().every(isSettledVm);
       if (!(await this.#passUntil(isSettled, convergeMs))) {
         throw new Violation(8, `minutes after the last fault ${this.#unsettled()}`);
       }
-      const stuck = all().filter((vm) => isDeleting(vm) || !isReady(vm));
+      const stuck = all().filter((vm) => !isWell(vm));
       if (stuck.length === 0) break;
       for (const vm of stuck) remedy(vm, { world, people: this.#people, hands: this.#hands });
-      await this.#pass(stalledMs);
+      await this.#pass(noticeMs);
+      await this.#passUntil(areWell, stalledMs);
     }
     for (const vm of all()) {
       if (isDeleting(vm) || !isReady(vm))
@@ -192,7 +195,7 @@ class History {
       for (const vm of records.vms.values()) {
         remedy(vm, { world, people: this.#people, hands: this.#hands });
       }
-      await this.#pass(stalledMs);
+      await this.#passUntil(() => records.vms.size === 0, stalledMs);
     }
     if (records.vms.size > 0) throw new Violation(8, `cannot be deleted: ${this.#unsettled()}`);
     demandNothingLeft(this.#world);
@@ -232,6 +235,11 @@ class History {
       world.clock.advance(nextMs);
     }
   }
+}
+
+/** As declared, and nobody deletes it. */
+function isWell(vm: VirtualMachine): boolean {
+  return isReady(vm) && !isDeleting(vm) && isSettledVm(vm);
 }
 
 /** Ready, or stopped by something that it names and that time alone will not mend. */

@@ -146,6 +146,7 @@ export class People {
       networks: [{ name: "lan", bridge: "vmbr0" }],
       powerState: dice.chance(0.8) ? "Running" : "Stopped",
       updatePolicy: dice.pick(["Live", "Reboot", "PowerOff"]),
+      shutdown: { graceSeconds: dice.pick([2, 5, 20]) },
       ...(dice.chance(0.3) ? { onMissing: "Recreate" } : {}),
       ...(dice.chance(0.15) ? { deletionPolicy: "Retain" } : {}),
       ...(dice.chance(0.15) ? { externalId: dice.pick(chosenIds) } : {}),

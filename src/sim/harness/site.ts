@@ -81,8 +81,12 @@ export class Site {
 
   /** One line of a guest's file, as "memory" or "scsi0"; snapshots and pending changes aside. */
   value(id: string, key: string): string | undefined {
-    const main = (this.text(id) ?? "").split(/^\[/m)[0] ?? "";
-    return main.match(new RegExp(`^${key}: (.*)$`, "m"))?.[1];
+    const text = this.text(id) ?? "";
+    const end = text.search(/^\[/m);
+    const start = text.startsWith(`${key}: `) ? 0 : text.indexOf(`\n${key}: `) + 1;
+    if (start === 0 && !text.startsWith(`${key}: `)) return undefined;
+    if (end >= 0 && start >= end) return undefined;
+    return text.slice(start + key.length + 2).split("\n", 1)[0];
   }
 
   /** The guests that Berth made for an object. */

@@ -154,6 +154,7 @@ async function declareSite(client: Client, { name, tokenId }: Site): Promise<voi
       credentials: { secretRef },
       idRange: { first: 100, last: 199 },
       defaults: { storage: "local-zfs", imageStorage: "local" },
+      limits: { pollSeconds: 15 },
     },
   });
   const volume = { hypervisorRef: { name }, id: "local:import/debian-12-generic-amd64.qcow2" };

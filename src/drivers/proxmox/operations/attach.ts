@@ -20,7 +20,7 @@ import { formatProperties, parseProperties, property } from "../wire/property-st
 import { notStamped } from "./config-change.ts";
 import { refused } from "./begun.ts";
 import { send } from "./change.ts";
-import { inUse, notOurs, removeVolume } from "./destroy.ts";
+import { inUse, mustStay, notOurs, removeVolume, stays } from "./destroy.ts";
 import { standAt } from "./standing.ts";
 
 /** Puts a volume that is there into the slot that the mark keeps for its name. */
@@ -124,6 +124,7 @@ export async function destroyDisk(
   if (claim.volumes?.some(({ id }) => id === volume) !== true) {
     return refused(notOurs(volume, "Unattributed"));
   }
+  if (mustStay(claim, volume)) return refused(stays(volume));
   const stood = await standAt(context, operation);
   if (!stood.ok) return stood.begun;
   const { standing } = stood;

@@ -12,6 +12,7 @@ import { handOver, migrate, moveDisk } from "./move.ts";
 import { powerOff, powerOn, reboot, resume, suspend } from "./power.ts";
 import { putSeed, removeSeed } from "./seed.ts";
 import { release, stamp } from "./stamp.ts";
+import { removeImage } from "./remove-image.ts";
 import { regroup, watch } from "./watch.ts";
 
 /** How each kind is begun. */
@@ -35,6 +36,7 @@ const beginners: { readonly [K in Operation["kind"]]: Beginner<K> } = {
   reboot,
   regroup,
   release,
+  removeImage,
   removeSeed,
   removeVolume,
   resume,

@@ -1,4 +1,11 @@
-import type { Begun, Destroy, Failure, Fence, RemoveVolume } from "../../../hypervisor/index.ts";
+import type {
+  Begun,
+  ClaimedMachine,
+  Destroy,
+  Failure,
+  Fence,
+  RemoveVolume,
+} from "../../../hypervisor/index.ts";
 import type { DriverContext } from "../context.ts";
 import { machinePath } from "../config-reader.ts";
 import { findLeftovers } from "../leftovers.ts";
@@ -31,6 +38,8 @@ export async function destroy(
   if (unaccounted.length > 0) {
     return { outcome: "changed", detail: `not accounted for: ${unaccounted.join(", ")}` };
   }
+  const kept = [...volumes.value].find((volume) => mustStay(operation.claim, volume));
+  if (kept !== undefined) return refused(stays(kept));
   // Parameters of a DELETE go into the query: a body is refused with 501.
   const params = { purge: 1, "destroy-unreferenced-disks": 0 };
   const result = await context.api.write("DELETE", { path: machinePath(place), params }, () =>
@@ -49,6 +58,7 @@ export async function removeVolume(
   fence: Fence,
 ): Promise<Begun> {
   const { claim, node, volume } = operation;
+  if (mustStay(claim, volume)) return refused(stays(volume));
   const leftovers = await findLeftovers(context, { ...claim, node });
   if (!leftovers.ok) return refused(leftovers.failure);
   const leftover = leftovers.value.find((candidate) => candidate.volume === volume);
@@ -70,6 +80,19 @@ async function goneOrInUse(context: DriverContext, { volume }: RemoveVolume): Pr
   const user = await userOf(context, volume);
   if (!user.ok) return refused(user.failure);
   return user.value === undefined ? { outcome: "done" } : refused(inUse(volume, user.value));
+}
+
+/** What the Claim says to outlive its machine is not destroyed, whoever asks. */
+export function mustStay({ volumes = [] }: ClaimedMachine, volume: string): boolean {
+  return volumes.some(({ id, onDelete }) => id === volume && onDelete === "Retain");
+}
+
+export function stays(volume: string): Failure {
+  return {
+    category: "OrphanedVolumes",
+    message: `the volume ${volume} has to stay: its disk says onDelete: Retain`,
+    remedy: "Set onDelete: Delete for the disk, or hand the volume over to another machine first.",
+  };
 }
 
 export function notOurs(volume: string, proof: string): Failure {

@@ -15,16 +15,17 @@ export async function fetchImage(
   operation: FetchImage,
   fence: Fence,
 ): Promise<Begun> {
-  const { node, storage, url, fileName, checksum } = operation;
+  const { node, storage, url, fileName, checksum, use = "Disk" } = operation;
   const release = context.release();
-  if (!hasImportContent(release)) {
+  const content = use === "Disc" ? "iso" : "import";
+  if (use === "Disk" && !hasImportContent(release)) {
     return refused({
       category: "APINotSupported",
       message: `Proxmox VE ${release.text} cannot bring in an image file by its API`,
       remedy: "Upgrade to 8.4, or make the machine by clone, or from a volume that is there.",
     });
   }
-  const present = await listVolumes(context.api, { node, storage }, { content: "import" });
+  const present = await listVolumes(context.api, { node, storage }, { content });
   if (!present.ok) return refused(present.failure);
   if (present.value.some(({ volume }) => fileNameOf(volume) === fileName)) {
     return { outcome: "done" };
@@ -35,7 +36,7 @@ export async function fetchImage(
     {
       path: `/nodes/${pathPart(node)}/storage/${pathPart(storage)}/download-url`,
       params: {
-        content: "import",
+        content,
         filename: fileName,
         url,
         checksum: digest,

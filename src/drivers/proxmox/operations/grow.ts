@@ -19,7 +19,7 @@ export async function grow(context: DriverContext, operation: Grow, fence: Fence
   if (slot === undefined || text === undefined) {
     return { outcome: "changed", detail: `there is no disk ${disk}` };
   }
-  const seenBytes = parseSize(property(parseProperties(text, "file"), "size") ?? "") ?? 0;
+  const seenBytes = sizeOf(text);
   if (seenBytes === sizeBytes) return { outcome: "done" };
   if (seenBytes > sizeBytes) {
     const message = `the disk ${disk} has ${formatSize(seenBytes)} and cannot shrink`;
@@ -34,6 +34,10 @@ export async function grow(context: DriverContext, operation: Grow, fence: Fence
   const path = machinePath(place, "/resize");
   const result = await context.api.write("PUT", { path, params }, () => fence.mayWrite());
   return begunOf(result, `grow the disk ${disk} of VM ${place.externalId}`);
+}
+
+function sizeOf(drive: string): number {
+  return parseSize(property(parseProperties(drive, "file"), "size") ?? "") ?? 0;
 }
 
 interface Correction {

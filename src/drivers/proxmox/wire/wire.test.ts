@@ -228,6 +228,25 @@ describe("calls in flight", () => {
     await Promise.all(calls);
   });
 
+  it("to guests are one per node, so that silent agents never take all places", async () => {
+    const begun: string[] = [];
+    const finish: (() => void)[] = [];
+    const send = limited((request) => {
+      begun.push(request.path);
+      return new Promise((resolve) => finish.push(() => resolve(answer)));
+    }, 2);
+    const agent = "/nodes/a/qemu/1/agent/network-get-interfaces";
+    const paths = [agent, agent.replace("1", "2"), "/nodes/a/qemu/1/pending"];
+    const calls = paths.map((path) => send({ ...read, path }));
+    await turns();
+    assert.deepEqual(begun, [agent, "/nodes/a/qemu/1/pending"]);
+    finish[0]?.();
+    await turns();
+    assert.equal(begun.at(-1), agent.replace("1", "2"));
+    for (const end of finish) end();
+    await Promise.all(calls);
+  });
+
   it("give their place back when they fail", async () => {
     const send = limited(async ({ path }) => {
       if (path === "/nodes/a/1") throw new Error("broken");
