@@ -239,8 +239,8 @@ describe("calls in flight", () => {
     const paths = [agent, agent.replace("1", "2"), "/nodes/a/qemu/1/pending"];
     const calls = paths.map((path) => send({ ...read, path }));
     await turns();
-    assert.deepEqual(begun, [agent, "/nodes/a/qemu/1/pending"]);
-    finish[0]?.();
+    assert.deepEqual(begun.toSorted(), [agent, "/nodes/a/qemu/1/pending"]);
+    finish[begun.indexOf(agent)]?.();
     await turns();
     assert.equal(begun.at(-1), agent.replace("1", "2"));
     for (const end of finish) end();
