@@ -34,7 +34,7 @@ describe("the transport to Proxmox", () => {
   const arrived: Arrived[] = [];
   const sockets = new Set<Duplex>();
   let connections = 0;
-  let answer: "well" | "late" | "reset" | "half" = "well";
+  let answer: "well" | "fine" | "late" | "reset" | "half" = "well";
 
   before(async () => {
     const environment = { clock: systemClock, random: systemRandom };
@@ -50,7 +50,7 @@ describe("the transport to Proxmox", () => {
         arrived.push({ method, url: path, authorization: headers.authorization, body });
         if (answer === "reset") return void request.socket.destroy();
         if (answer === "late") return;
-        response.statusCode = 500;
+        response.statusCode = answer === "fine" ? 200 : 500;
         response.statusMessage = "VM is locked (backup)";
         if (answer === "half") {
           response.setHeader("Content-Length", "100");
@@ -82,7 +82,10 @@ describe("the transport to Proxmox", () => {
   it("sends the token, parameters in query or body, and gives back the reason phrase", async () => {
     const { send, close } = transport({ fingerprints: [fingerprint.toLowerCase()] });
     const reply = await send(read);
-    assert.deepEqual(reply, {
+    assert(reply.type === "answered");
+    const { date, ...rest } = reply;
+    assert(!Number.isNaN(Date.parse(date ?? "")), "the server's own time");
+    assert.deepEqual(rest, {
       type: "answered",
       status: 500,
       reason: "VM is locked (backup)",
@@ -107,12 +110,38 @@ describe("the transport to Proxmox", () => {
     ]);
   });
 
-  it("uses a connection again", async () => {
+  it("uses a connection again, up to the hundred requests that the server allows", async () => {
+    const { send, close } = transport({ ca: authority.cert });
+    answer = "fine";
+    const earlier = connections;
+    for (let count = 0; count < 3; count++) await send(read);
+    assert.equal(connections - earlier, 1);
+    for (let count = 0; count < 97; count++) await send(read);
+    close();
+    assert.equal(connections - earlier, 2);
+  });
+
+  it("uses no connection again after an error: the server closes it", async () => {
     const { send, close } = transport({ ca: authority.cert });
     const earlier = connections;
     for (let count = 0; count < 3; count++) await send(read);
     close();
-    assert.equal(connections - earlier, 1);
+    assert.equal(connections - earlier, 3);
+  });
+
+  it("uploads a file, at hand or as it comes", async () => {
+    const { send, close } = transport({ ca: authority.cert });
+    async function* chunks(): AsyncIterable<Uint8Array> {
+      for (let count = 0; count < 64; count++) yield Buffer.alloc(16 * 1024, "x");
+    }
+    const upload = { method: "POST", path: "/nodes/pve1/storage/local/upload" } as const;
+    await send({ ...upload, file: { name: "a.iso", content: Buffer.from("seed") } });
+    await send({ ...upload, file: { name: "b.raw", sizeBytes: 1024 ** 2, chunks: chunks() } });
+    close();
+    const bodies = arrived.map(({ body }) => body);
+    assert.match(bodies[0] ?? "", /filename="a\.iso"\r\n[^]*\r\n\r\nseed\r\n--/);
+    assert((bodies[1]?.length ?? 0) > 1024 ** 2);
+    assert(bodies[1]?.endsWith("--\r\n"));
   });
 
   it("shows the token to no server that does not prove itself", async () => {

@@ -13,6 +13,7 @@ export {
   type WriteOptions,
 } from "./client.ts";
 export { isExpired, isOutcomeUnknown, NetworkError } from "./errors.ts";
+export { guardWrites } from "./guarded.ts";
 export { createHttpsTransport, type HttpsTransport } from "./https.ts";
 export {
   createInformer,

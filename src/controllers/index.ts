@@ -1,3 +1,4 @@
+import { guardWrites } from "../client/index.ts";
 import { sleep } from "../kernel/clock.ts";
 import {
   controllerMetrics,
@@ -77,8 +78,11 @@ interface TermOptions extends Pick<Ground, "options" | "metricsOf"> {
   readonly lease: LeaderLease;
 }
 
-function startTerm({ options, lease, metricsOf }: TermOptions): Term {
-  const { client, clock, random, log } = options;
+function startTerm({ options: given, lease, metricsOf }: TermOptions): Term {
+  // Who wakes up after its lease has passed to another must not touch the ledger with old news.
+  const client = guardWrites(given.client, () => lease.isHeld());
+  const options = { ...given, client };
+  const { clock, random, log } = options;
   const onError = (error: unknown, kind: string): void => {
     log("warn", "a kind cannot be followed", { kind, error: String(error) });
   };

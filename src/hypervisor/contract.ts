@@ -2,7 +2,7 @@ import type { Answer, Failure } from "./categories.ts";
 import type { Inventory, SystemView } from "./inventory.ts";
 import type { Lock, Machine, NewDisk, Shape } from "./machine.ts";
 import type { Mark } from "./mark.ts";
-import type { ClaimedMachine, Operation } from "./operation.ts";
+import type { ClaimedMachine, Clone, Operation } from "./operation.ts";
 
 /**
  * What a driver does for Berth, in Berth's words. No vendor's type, id format or enumeration
@@ -132,6 +132,8 @@ export interface Draft {
   readonly node: string;
   readonly shape: Shape;
   readonly disks: readonly NewDisk[];
+  /** Where the whole machine is to be the hypervisor's own copy of another. */
+  readonly clone?: Pick<Clone, "source" | "mode">;
 }
 
 export interface Preflight {

@@ -90,6 +90,7 @@ export type {
   Detach,
   FetchImage,
   Grow,
+  Guard,
   HandOver,
   Migrate,
   MoveDisk,
@@ -97,6 +98,7 @@ export type {
   PartName,
   PowerOff,
   PowerOn,
+  PutImage,
   PutSeed,
   Reboot,
   Regroup,
@@ -109,5 +111,4 @@ export type {
   StampedDisk,
   StampedPart,
   Suspend,
-  Watch,
 } from "./operation.ts";

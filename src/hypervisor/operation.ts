@@ -34,11 +34,12 @@ export type Operation =
   | Suspend
   | Resume
   | Migrate
-  | Watch
+  | Guard
   | Regroup
   | Destroy
   | RemoveVolume
   | FetchImage
+  | PutImage
   | RemoveImage
   | PutSeed
   | RemoveSeed;
@@ -265,8 +266,8 @@ export interface Migrate {
 }
 
 /** Puts the machine under high availability, changes how, or takes it out. */
-export interface Watch {
-  readonly kind: "watch";
+export interface Guard {
+  readonly kind: "guard";
   readonly claim: ClaimedMachine;
   readonly at: Basis;
   readonly highAvailability: HighAvailabilityShape;
@@ -312,6 +313,19 @@ export interface FetchImage {
   readonly fileName: string;
   /** `sha256:` or `sha512:` and the digest in hexadecimal. */
   readonly checksum: string;
+}
+
+/** Uploads an image file as it comes. Whole there already: done, and nothing of it is read. */
+export interface PutImage {
+  readonly kind: "putImage";
+  readonly use?: "Disk" | "Disc";
+  readonly node: string;
+  readonly storage: string;
+  readonly fileName: string;
+  /** `sha256:` or `sha512:` and the digest in hexadecimal. The hypervisor checks it. */
+  readonly checksum: string;
+  readonly sizeBytes: number;
+  readonly chunks: AsyncIterable<Uint8Array>;
 }
 
 /**

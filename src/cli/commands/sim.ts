@@ -4,17 +4,22 @@ import { readPort } from "../port.ts";
 
 export const sim: Command = {
   name: "sim",
-  summary: "run a simulated hypervisor, to try things without hardware",
+  summary: "run a simulated hypervisor, or histories of Berth on one",
   description:
-    "Serves a simulated Proxmox VE cluster over HTTPS on loopback, in the foreground: its API with " +
+    "berth sim proxmox serves a simulated Proxmox VE cluster over HTTPS on loopback, in the foreground: its API with " +
     "tasks, locks, storages and rights, but no machine behind it. Without --state everything is " +
     "forgotten at the end.\n\n" +
     "With --from it is a twin of a real cluster, to rehearse on: the same nodes, storages, machines " +
     "and ids, from an inventory that berth doctor --snapshot wrote. Users, paths and addresses are " +
     "made up.\n\n" +
-    "Test hooks are served under /_sim/.",
+    "Test hooks are served under /_sim/.\n\n" +
+    "berth sim run proves Berth itself: in each history two simulated clusters, the API and the " +
+    "controllers run on a virtual clock, and what a seed decides goes wrong: crashes at any call, " +
+    "lost replies, failing and dying tasks, old lists, people who take ids. The laws of Berth are " +
+    "checked at every event. A seed gives the same history every time; --seed S tells it.",
   usage:
-    "sim proxmox [--port N] [--version V] [--nodes A,B,C | --from FILE] [--state FILE] [--print json]",
+    "sim proxmox [--port N] [--version V] [--nodes A,B,C | --from FILE] [--state FILE] [--print json]\n" +
+    "       berth sim run [--seeds N] [--from S] [--minutes M] [--seed S]",
   options: {
     port: { type: "string", value: "N", default: "0", description: "the port; 0 takes a free one" },
     version: {
@@ -23,19 +28,28 @@ export const sim: Command = {
       description: "7.4, 8.4 or 9.2 (if absent, 9.2, or what is nearest to the inventory's)",
     },
     nodes: { type: "string", value: "A,B,C", description: "the names of its nodes" },
-    from: { type: "string", value: "FILE", description: "the inventory to be a twin of" },
+    from: {
+      type: "string",
+      value: "FILE|S",
+      description: "proxmox: the inventory to be a twin of; run: the first seed",
+    },
     state: { type: "string", value: "FILE", description: "keep the cluster's state in this file" },
     print: {
       type: "string",
       value: "json",
       description: "print one line of JSON with the URL, the credentials and the fingerprint",
     },
+    seeds: { type: "string", value: "N", description: "run: how many histories; 200 if absent" },
+    minutes: { type: "string", value: "M", description: "run: for how long instead" },
+    seed: { type: "string", value: "S", description: "run: only this one, told event by event" },
   },
-  arguments: ["proxmox"],
+  arguments: ["proxmox|run"],
   examples: [
     "berth sim proxmox",
     "berth sim proxmox --version 8.4 --print json",
     "berth sim proxmox --from cluster.json",
+    "berth sim run --seeds 2000",
+    "berth sim run --seed 17",
   ],
   run: runSim,
 };
@@ -43,7 +57,14 @@ export const sim: Command = {
 async function runSim(call: Call): Promise<number> {
   const { terminal } = call;
   const [type] = call.arguments;
-  if (type !== "proxmox") throw usageError(`there is no simulated ${type}: there is proxmox`);
+  if (type === "run") {
+    refuseOptions(call, ["version", "nodes", "state", "print"], "sim run");
+    const { runSimulation } = await import("../sim/run.ts");
+    return await runSimulation(call);
+  }
+  refuseOptions(call, ["seeds", "minutes", "seed"], "sim proxmox");
+  if (type !== "proxmox")
+    throw usageError(`there is no berth sim ${type}: there are proxmox and run`);
   const print = call.string("print");
   if (print !== undefined && print !== "json")
     throw usageError("--print knows json and nothing else");
@@ -72,4 +93,9 @@ async function runSim(call: Call): Promise<number> {
   await interrupted;
   await simulator.close();
   return exitCodes.ok;
+}
+
+function refuseOptions(call: Call, options: readonly string[], command: string): void {
+  const given = options.find((option) => call.string(option) !== undefined);
+  if (given !== undefined) throw usageError(`berth ${command} knows no --${given}`);
 }

@@ -342,6 +342,23 @@ const cases: readonly Case[] = [
     next: "step Shutdown",
   },
   {
+    reason: "an empty reservation that may be ours is left, and the Claim goes on saying where",
+    input: {
+      claim: reserved,
+      seen: { at: "foreign", reason: "Husk", detail: "no task of ours" },
+    },
+    next: "moveOn Husk",
+  },
+  {
+    reason: "also when the object goes",
+    input: {
+      claim: reserved,
+      declared: leaving,
+      seen: { at: "foreign", reason: "Husk", detail: "no task of ours" },
+    },
+    next: "finish Release",
+  },
+  {
     reason: "before a stopped one goes, what failed steps left under its id is looked for",
     input: { declared: leaving, seen: ours({ power: "Stopped" }) },
     next: "sweep",

@@ -89,8 +89,12 @@ function planVmForeign(input: PlanInput, claim: ClaimSpec, seen: ForeignSeen): N
   }
   // The identity is right and the mark is gone: that may well be our machine.
   if (seen.reason === "MarkLost" || claim.state !== "Reserved") return { do: "fail", failure };
-  if (input.declared.isDeleting) return { do: "finish", how: "Retire" };
-  return mayMoveOn(claim) ? { do: "moveOn", failure, leaves: "Nothing" } : { do: "fail", failure };
+  // An empty reservation may be the one that our own lost request made. Nothing proves it, so it is
+  // left alone; but the Claim goes on saying where it is.
+  const isHusk = seen.reason === "Husk";
+  if (input.declared.isDeleting) return { do: "finish", how: isHusk ? "Release" : "Retire" };
+  if (!mayMoveOn(claim)) return { do: "fail", failure };
+  return { do: "moveOn", failure, leaves: isHusk ? "Husk" : "Nothing" };
 }
 
 /** Only an id that Berth chose, and under which nothing of ours ever stood. */

@@ -200,7 +200,11 @@ async function finish(
   const { deps, claim } = turn;
   if (claim !== undefined && how === "Retire") await deps.ledger.retire(claim);
   if (claim !== undefined && how === "Release") {
-    await deps.ledger.release(claim, "retained by policy");
+    const isHusk = turn.seen?.at === "foreign" && turn.seen.reason === "Husk";
+    const why = isHusk
+      ? "an empty reservation that nothing proves to be ours"
+      : "retained by policy";
+    await deps.ledger.release(claim, why);
   }
   return letGo(turn);
 }

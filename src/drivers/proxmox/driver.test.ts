@@ -237,6 +237,24 @@ describe("images", () => {
     assert.equal(server.writes[0]?.params?.["content"], "iso");
   });
 
+  it("that Berth fetched itself are uploaded with their checksum, unless they are whole", async () => {
+    const { url: _, kind: __, ...file } = fetchImage;
+    const chunks = (async function* () {
+      yield Uint8Array.of(1, 2, 3, 4, 5);
+    })();
+    const upload = { kind: "putImage", ...file, sizeBytes: 5, chunks } as const;
+    const there = new ScriptedServer({ [content]: data([present]) });
+    assert.deepEqual(await driverOn(there).begin(upload, open), { outcome: "done" });
+    const part = new ScriptedServer({
+      [content]: data([{ ...present, size: 3 }]),
+      "POST /nodes/pve1/storage/local/upload": data(upid("imgcopy", "")),
+    });
+    assert.equal((await driverOn(part).begin(upload, open)).outcome, "task");
+    const [sent] = part.writes;
+    assert.equal(sent?.params?.["checksum"], "0f".repeat(32));
+    assert.equal(sent?.file?.name, fetchImage.fileName);
+  });
+
   it("go only if Berth brought them, and while nobody can be reading them", async () => {
     const removal = { ...fetchImage, kind: "removeImage" } as const;
     const fileName = `debian-${"0f".repeat(8)}.qcow2`;

@@ -75,7 +75,7 @@ const rules: readonly ErrorRule[] = [
   // What the declaration names and the cluster does not have.
   wrong(/storage '[^']+' does not exist$/),
   wrong(/storage '[^']+' is not available on node '[^']+'$/),
-  wrong(/storage '[^']+' does not support (?:vm images|content-type '[^']+')$/),
+  wrong(/storage '[^']+' does not support (?:vm images|content-type '[^']+'|'[^']+' content)$/),
   wrong(/^hostname lookup '[^']+' failed - /),
   wrong(/bridge '[^']+' does not exist$/),
   wrong(/^can't migrate (?:VM|local|running|live)/),

@@ -15,7 +15,7 @@ export function haPath(externalId: string): string {
 }
 
 /** How high availability watches over a machine, and the power that was asked of it. */
-export interface Watch {
+export interface Guarded {
   readonly shape: HighAvailabilityShape;
   readonly requested: SeenHighAvailability["requested"];
 }
@@ -29,10 +29,10 @@ const requests: Readonly<Record<string, SeenHighAvailability["requested"]>> = {
 };
 
 /** Undefined where nothing watches over it. */
-export async function readWatch(
+export async function readGuard(
   api: PveApi,
   externalId: string,
-): Promise<Answer<Watch | undefined>> {
+): Promise<Answer<Guarded | undefined>> {
   const result = await api.get(haPath(externalId));
   // Of what it does not know the server says so with a 500 and these words (PVE::HA::Config).
   if (result.type === "error" && /no such resource/.test(result.text)) return answered(undefined);

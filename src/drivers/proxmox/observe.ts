@@ -13,7 +13,7 @@ import { readStatus } from "./config-reader.ts";
 import type { MachinePlace, MachineStatus, WholeConfig } from "./config-reader.ts";
 import { findClone } from "./clones.ts";
 import { classifyError, readFailureOf } from "./errors.ts";
-import { readWatch } from "./high-availability.ts";
+import { readGuard } from "./high-availability.ts";
 import { isUnstampedClone, judge, type Verdict } from "./identity.ts";
 import { deadLock, judgeLock, lockKind } from "./locks.ts";
 import { type ListedTask, listTasks, type TaskQuery } from "./tasks.ts";
@@ -201,21 +201,21 @@ async function look(
   if (verdict.is === "foreign") {
     return { at: "foreign", reason: verdict.reason, detail: verdict.detail, node, machine };
   }
-  return await withWatch(context, machine, watchedAs);
+  return await withGuard(context, machine, watchedAs);
 }
 
 /** How it is watched over is asked only of a machine that is. */
-async function withWatch(
+async function withGuard(
   { api }: DriverContext,
   machine: Machine,
   watchedAs: string | undefined,
 ): Promise<Seen> {
   const isKnown = machine.power !== "Unknown";
   if (watchedAs === undefined && !isKnown) return { at: "ours", machine };
-  const watch =
-    watchedAs === undefined ? answered(undefined) : await readWatch(api, machine.externalId);
-  if (!watch.ok) return { at: "unknown", failure: watch.failure };
-  const { shape = { enabled: false }, requested } = watch.value ?? {};
+  const guard =
+    watchedAs === undefined ? answered(undefined) : await readGuard(api, machine.externalId);
+  if (!guard.ok) return { at: "unknown", failure: guard.failure };
+  const { shape = { enabled: false }, requested } = guard.value ?? {};
   const seen = requested === undefined ? undefined : { requested, detail: watchedAs ?? "" };
   return {
     at: "ours",

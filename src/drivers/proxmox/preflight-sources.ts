@@ -1,5 +1,6 @@
 import type { Draft, Failure } from "../../hypervisor/index.ts";
 import type { DriverContext } from "./context.ts";
+import { cannotClone } from "./operations/clone.ts";
 import { hasImportContent, type Release } from "./release.ts";
 import { listVolumes, type NodeStorage } from "./storages.ts";
 import { parseVolume } from "./translate/volumes.ts";
@@ -7,10 +8,12 @@ import { parseVolume } from "./translate/volumes.ts";
 /** Whether what the disks are filled from is where it can be read. Reads only. */
 export async function checkSources(
   context: DriverContext,
-  { disks, node }: Draft,
+  { disks, node, clone }: Draft,
   storages: readonly NodeStorage[],
 ): Promise<Failure[]> {
   const found: Failure[] = [];
+  const refusal = clone === undefined ? undefined : await cannotClone(context, clone, node);
+  if (refusal !== undefined) found.push(refusal);
   for (const { name, fill } of disks) {
     if (fill.from === "machine") {
       const read = await context.configs.read({ node, externalId: fill.externalId });

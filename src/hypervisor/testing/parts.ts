@@ -203,17 +203,26 @@ export const parts: Laws = {
     const { node, behind } = bench.stage;
     const template = await bench.machine();
     const source = template.externalId;
+    const early = { claim: await bench.claim(), node, shape: {}, disks: [] };
+    const linked = { ...early, clone: { source, mode: "Linked" } } as const;
+    const { findings } = await bench.stage.settle(bench.driver.preflight(linked));
+    assert.deepEqual(
+      findings.map(({ category }) => category),
+      ["ConfigurationError"],
+    );
     behind.makeTemplate(source);
     const claim = await bench.claim();
     const clone = { kind: "clone", claim, node, source, mode: "Linked", name: "web" } as const;
+    const draft = { claim, node, shape: {}, disks: [], clone };
+    assert.deepEqual((await bench.stage.settle(bench.driver.preflight(draft))).findings, []);
     await bench.succeed(clone);
     const plain = await bench.observe(claim);
     assert.equal(plain.at, "foreign");
     const seen = await bench.observe(claim, { clonedFrom: source });
     assert(seen.at === "foreign" && seen.reason === "Unstamped", JSON.stringify(seen));
     const at = { node, version: seen.machine?.version ?? "" };
-    const early = await bench.begin({ kind: "powerOn", claim, at });
-    assert.equal(early.outcome, "refused");
+    const unproven = await bench.begin({ kind: "powerOn", claim, at });
+    assert.equal(unproven.outcome, "refused");
     const disks = [{ name: "root", boots: true }];
     const cloned = { from: source };
     await bench.succeed({ kind: "stamp", claim, at, disks, networks: [], cloned });
@@ -334,8 +343,8 @@ export const moving: Laws = {
   "puts a machine under high availability, where requests are queued": async (bench) => {
     const claim = await bench.machine();
     const highAvailability = { enabled: true, maxRestarts: 2, maxRelocations: 3 };
-    const watch = { kind: "watch", claim, highAvailability, power: "Stopped" } as const;
-    await bench.succeed({ ...watch, at: await bench.at(claim) });
+    const guard = { kind: "guard", claim, highAvailability, power: "Stopped" } as const;
+    await bench.succeed({ ...guard, at: await bench.at(claim) });
     const watched = await bench.ours(claim);
     assert.deepEqual(watched.shape.highAvailability, highAvailability);
     assert.equal(watched.highAvailability?.requested, "Stopped");
@@ -343,7 +352,7 @@ export const moving: Laws = {
     assert.equal((await bench.ours(claim)).highAvailability?.requested, "Running");
     await bench.stage.pass(120_000);
     assert.equal((await bench.ours(claim)).power, "Running");
-    const out = { ...watch, highAvailability: { enabled: false } };
+    const out = { ...guard, highAvailability: { enabled: false } };
     for (const _ of [1, 2]) await bench.succeed({ ...out, at: await bench.at(claim) });
     const free = await bench.ours(claim);
     assert.equal(free.highAvailability, undefined);

@@ -6,7 +6,7 @@ import { Dice } from "./dice.ts";
 import { demandNothingLeft } from "./ending.ts";
 import { Hands } from "./hands.ts";
 import { isReady } from "./laws.ts";
-import { People } from "./people.ts";
+import { isPaused, People } from "./people.ts";
 import { healWorld, troubleMenu, type Trouble } from "./troubles.ts";
 import { Violation } from "./violation.ts";
 import { World, type Home } from "./world.ts";
@@ -146,6 +146,7 @@ class History {
     this.#startDead();
     const areWell = (): boolean => this.#isQuiet() && all().every(isWell);
     await this.#pass(noticeMs);
+    this.#people.resumeAll();
     if (!all().every(isWell)) await this.#passUntil(areWell, stalledMs);
     for (let round = 0; round < 8; round++) {
       const isSettled = (): boolean => this.#isQuiet() && all().every(isSettledVm);
@@ -244,8 +245,9 @@ function isWell(vm: VirtualMachine): boolean {
 
 /** Ready, or stopped by something that it names and that time alone will not mend. */
 function isSettledVm(vm: VirtualMachine): boolean {
-  if (vm.metadata.annotations?.["berth.dev/paused"] === "true") return false;
-  if (isReady(vm) && !isDeleting(vm)) return vm.status?.operation === undefined;
+  if (isPaused(vm)) return false;
+  const { operation, failure } = vm.status ?? {};
+  if (isReady(vm) && !isDeleting(vm)) return operation === undefined && failure === undefined;
   const isStalled = vm.status?.conditions?.some(({ type, status }) => {
     return type === "Stalled" && status === "True";
   });

@@ -32,7 +32,7 @@ export class Life {
   }
 
   sleep(ms: number): void {
-    this.#sleepsUntilMs = this.#clock.monotonicMs() + ms;
+    this.#sleepsUntilMs = Math.max(this.#sleepsUntilMs, this.#clock.monotonicMs() + ms);
   }
 
   /** A call to the outside: the only places where a crash can be told from no crash. */

@@ -1,4 +1,4 @@
-import { virtualMachineKind } from "../../api/index.ts";
+import { annotations, virtualMachineKind } from "../../api/index.ts";
 import type {
   VirtualMachine,
   WrittenVirtualMachine,
@@ -65,13 +65,17 @@ export class People {
   pause(): void {
     const name = this.#any()?.metadata.name;
     if (name === undefined) return;
-    const paused = (value: string | null): object => {
-      return { metadata: { annotations: { "berth.dev/paused": value } } };
-    };
     this.change(name, paused("true"));
     this.#world.clock.after(this.#dice.between(5_000, 60_000), () =>
       this.change(name, paused(null)),
     );
+  }
+
+  /** A pause that reached the API after its end would last for ever. */
+  resumeAll(): void {
+    for (const { metadata } of this.standing()) {
+      if (isPaused({ metadata })) this.change(metadata.name ?? "", paused(null));
+    }
   }
 
   remove(): void {
@@ -164,4 +168,12 @@ export class People {
       () => ({ disks: [{ ...root, size: `${size}${gib}` }, ...(spec.disks ?? []).slice(1)] }),
     ])();
   }
+}
+
+function paused(value: string | null): object {
+  return { metadata: { annotations: { [annotations.paused]: value } } };
+}
+
+export function isPaused({ metadata }: Pick<VirtualMachine, "metadata">): boolean {
+  return metadata.annotations?.[annotations.paused] === "true";
 }

@@ -8,12 +8,13 @@ import { create } from "./create.ts";
 import { destroy, removeVolume } from "./destroy.ts";
 import { fetchImage } from "./fetch-image.ts";
 import { grow } from "./grow.ts";
+import { guard, regroup } from "./guard.ts";
 import { handOver, migrate, moveDisk } from "./move.ts";
 import { powerOff, powerOn, reboot, resume, suspend } from "./power.ts";
 import { putSeed, removeSeed } from "./seed.ts";
 import { release, stamp } from "./stamp.ts";
+import { putImage } from "./put-image.ts";
 import { removeImage } from "./remove-image.ts";
-import { regroup, watch } from "./watch.ts";
 
 /** How each kind is begun. */
 const beginners: { readonly [K in Operation["kind"]]: Beginner<K> } = {
@@ -27,11 +28,13 @@ const beginners: { readonly [K in Operation["kind"]]: Beginner<K> } = {
   detach,
   fetchImage,
   grow,
+  guard,
   handOver,
   migrate,
   moveDisk,
   powerOff,
   powerOn,
+  putImage,
   putSeed,
   reboot,
   regroup,
@@ -42,7 +45,6 @@ const beginners: { readonly [K in Operation["kind"]]: Beginner<K> } = {
   resume,
   stamp,
   suspend,
-  watch,
 };
 
 type Beginner<K extends Operation["kind"]> = (

@@ -1,5 +1,5 @@
 import { writeMark } from "../../../hypervisor/index.ts";
-import type { Begun, Clone, Fence } from "../../../hypervisor/index.ts";
+import type { Begun, Clone, Failure, Fence } from "../../../hypervisor/index.ts";
 import type { DriverContext } from "../context.ts";
 import { machinePath } from "../config-reader.ts";
 import { classifyError } from "../errors.ts";
@@ -19,16 +19,8 @@ export async function clone(
 ): Promise<Begun> {
   const { claim, node, source, mode, name, snapshot, storage, pool } = operation;
   const place = { node, externalId: source };
-  const read = await context.configs.read(place);
-  if (read.type === "failed") return refused(read.failure);
-  if (read.type === "notHere") {
-    const message = `the machine ${source} to clone is not on ${node}`;
-    return refused({ category: "ImageNotFound", message });
-  }
-  if (mode === "Linked" && read.config.values["template"] !== "1") {
-    const message = `the machine ${source} is no template, so a clone cannot share its blocks`;
-    return refused({ category: "ConfigurationError", message, remedy: "Use mode: Full." });
-  }
+  const refusal = await cannotClone(context, operation, node);
+  if (refusal !== undefined) return refused(refusal);
   const params = {
     newid: claim.externalId,
     full: mode === "Full" ? 1 : 0,
@@ -40,4 +32,23 @@ export async function clone(
   const begun = begunOf(result, `clone VM ${source} as ${claim.externalId}`);
   const isHusk = result.type === "error" && classifyError(result).meaning === "noWorker";
   return begun.outcome === "refused" && isHusk ? { ...begun, leaves: "Husk" } : begun;
+}
+
+/** Why a machine cannot be cloned on a node; undefined if it can. Reads only. */
+export async function cannotClone(
+  context: DriverContext,
+  { source, mode }: Pick<Clone, "source" | "mode">,
+  node: string,
+): Promise<Failure | undefined> {
+  const read = await context.configs.read({ node, externalId: source });
+  if (read.type === "failed") return read.failure;
+  if (read.type === "notHere") {
+    const message = `the machine ${source} to clone is not on ${node}`;
+    const remedy = "Place the machine on the node of its source, or name another source.";
+    return { category: "ImageNotFound", message, remedy };
+  }
+  if (mode === "Full" || read.config.values["template"] === "1") return undefined;
+  const message = `the machine ${source} is no template, so a clone cannot share its blocks`;
+  const remedy = "Use mode: Full, or make a template of it (qm template).";
+  return { category: "ConfigurationError", message, remedy };
 }

@@ -1,6 +1,6 @@
-import type { Begun, FetchImage, Fence } from "../../../hypervisor/index.ts";
+import type { Begun, Failure, Fence, FetchImage } from "../../../hypervisor/index.ts";
 import type { DriverContext } from "../context.ts";
-import { hasImportContent } from "../release.ts";
+import { hasImportContent, type Release } from "../release.ts";
 import { listVolumes } from "../storages.ts";
 import { fileNameOf } from "../translate/volumes.ts";
 import { pathPart } from "../wire/wire.ts";
@@ -19,11 +19,7 @@ export async function fetchImage(
   const release = context.release();
   const content = use === "Disc" ? "iso" : "import";
   if (use === "Disk" && !hasImportContent(release)) {
-    return refused({
-      category: "APINotSupported",
-      message: `Proxmox VE ${release.text} cannot bring in an image file by its API`,
-      remedy: "Upgrade to 8.4, or make the machine by clone, or from a volume that is there.",
-    });
+    return refused(noImageFiles(release));
   }
   const present = await listVolumes(context.api, { node, storage }, { content });
   if (!present.ok) return refused(present.failure);
@@ -46,4 +42,12 @@ export async function fetchImage(
     () => fence.mayWrite(),
   );
   return begunOf(result, `fetch the image ${fileName} to ${storage} on ${node}`);
+}
+
+export function noImageFiles({ text }: Release): Failure {
+  return {
+    category: "APINotSupported",
+    message: `Proxmox VE ${text} cannot bring in an image file by its API`,
+    remedy: "Upgrade to 8.4, or make the machine by clone, or from a volume that is there.",
+  };
 }

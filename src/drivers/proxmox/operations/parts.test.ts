@@ -45,7 +45,7 @@ const operations: readonly Operation[] = [
   { kind: "reboot", ...here },
   { kind: "suspend", ...here },
   { kind: "resume", ...here },
-  { kind: "watch", ...here, highAvailability: { enabled: true }, power: "Running" },
+  { kind: "guard", ...here, highAvailability: { enabled: true }, power: "Running" },
   { kind: "regroup", ...here, pool: "web" },
 ];
 
@@ -274,13 +274,13 @@ describe("a clone", () => {
 
 describe("high availability", () => {
   const sid = `/cluster/ha/resources/${pathPart(`vm:${id}`)}`;
-  const watch = { kind: "watch", ...here, power: "Running" } as const;
+  const guard = { kind: "guard", ...here, power: "Running" } as const;
   const unknown = error(500, `no such resource 'vm:${id}'`);
 
   it("is declared once, then changed, then taken back", async () => {
     const highAvailability = { enabled: true, maxRestarts: 2 };
     const first = await begin(
-      { ...watch, highAvailability },
+      { ...guard, highAvailability },
       { ...reads, [`GET ${sid}`]: unknown, "POST /cluster/ha/resources": data(null) },
     );
     assert.deepEqual(first.server.writes[0]?.params, {
@@ -290,11 +290,11 @@ describe("high availability", () => {
     });
     const there = { ...reads, [`GET ${sid}`]: data({ sid: `vm:${id}`, state: "started" }) };
     const second = await begin(
-      { ...watch, highAvailability, power: "Stopped" },
+      { ...guard, highAvailability, power: "Stopped" },
       { ...there, [`PUT ${sid}`]: data(null) },
     );
     assert.equal(second.server.writes[0]?.params?.["state"], "stopped");
-    const off = { ...watch, highAvailability: { enabled: false } };
+    const off = { ...guard, highAvailability: { enabled: false } };
     const third = await begin(off, { ...there, [`DELETE ${sid}`]: data(null) });
     assert.deepEqual(third.begun, { outcome: "done" });
     const again = await begin(off, { ...reads, [`GET ${sid}`]: unknown });
@@ -303,7 +303,7 @@ describe("high availability", () => {
 
   it("has no groups any more where rules took their place", async () => {
     const highAvailability = { enabled: true, group: "fast" };
-    const { begun, server } = await begin({ ...watch, highAvailability }, reads);
+    const { begun, server } = await begin({ ...guard, highAvailability }, reads);
     assert(begun.outcome === "refused" && begun.failure.category === "APINotSupported");
     assert.deepEqual(server.writes, []);
   });

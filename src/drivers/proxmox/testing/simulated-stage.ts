@@ -4,7 +4,7 @@ import { VirtualClock } from "../../../kernel/testing/virtual-clock.ts";
 import { ProxmoxModel, smallCluster, tokenName, tokenUser } from "../../../sim/index.ts";
 import type { ApiRequest, Release } from "../../../sim/index.ts";
 import { proxmoxDriver } from "../driver.ts";
-import { httpForm, type PveReply, type PveRequest, type Send } from "../wire/wire.ts";
+import { httpForm, type PveReply, type PveRequest, type Send, wholeBody } from "../wire/wire.ts";
 
 const tokenSecret = "00000000-0000-4000-8000-0000000000aa";
 const tokenId = `${tokenUser}!${tokenName}`;
@@ -69,7 +69,7 @@ function sendTo(model: ProxmoxModel, line: { readonly isCut: boolean }): Send {
       return { type: "notSent", why: "fenced", detail: "the fence is closed" };
     }
     try {
-      const { status, reason, body } = await model.send(asHttp(request));
+      const { status, reason, body } = await model.send(await asHttp(request));
       return { type: "answered", status, reason, body, from: node };
     } catch (error) {
       return lostOrRefused(error);
@@ -77,14 +77,15 @@ function sendTo(model: ProxmoxModel, line: { readonly isCut: boolean }): Send {
   };
 }
 
-function asHttp(request: PveRequest): ApiRequest {
+async function asHttp(request: PveRequest): Promise<ApiRequest> {
   const { path, contentType, body } = httpForm(request);
   const authorization = `PVEAPIToken=${tokenId}=${tokenSecret}`;
   const headers = {
     authorization,
     ...(contentType === undefined ? {} : { "content-type": contentType }),
   };
-  return { method: request.method, path: `/api2/json${path}`, headers, body };
+  const whole = await wholeBody(body);
+  return { method: request.method, path: `/api2/json${path}`, headers, body: whole };
 }
 
 function lostOrRefused(error: unknown): PveReply {

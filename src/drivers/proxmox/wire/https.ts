@@ -1,9 +1,11 @@
-import type { IncomingMessage } from "node:http";
+import { once } from "node:events";
+import type { ClientRequest, IncomingMessage } from "node:http";
 import { Agent, request as httpsRequest } from "node:https";
 import type { AgentOptions, RequestOptions } from "node:https";
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "../../../kernel/clock.ts";
-import { httpForm, type PveReply, type PveRequest, type Send } from "./wire.ts";
+import { httpForm } from "./wire.ts";
+import type { HttpForm, PveReply, PveRequest, Send, StreamedBody } from "./wire.ts";
 
 /** How one endpoint is reached and how it proves who it is. */
 export interface HttpsEndpoint {
@@ -57,12 +59,21 @@ function trustOptions({ ca, fingerprints, serverName }: TlsTrust): AgentOptions 
 function exchange(request: PveRequest, endpoint: HttpsEndpoint, agent: Agent): Promise<PveReply> {
   return new Promise((resolve) => {
     let hasLeft = false;
+    let isOver = false;
     const { options, body } = httpOptions(request, endpoint);
     const outgoing = httpsRequest({ ...options, agent });
-    const cancel = endpoint.clock.after(endpoint.timeoutMs, () => {
-      fail(new Error(`no answer within ${endpoint.timeoutMs / 1000} s`));
-    });
+    const waiting = (): (() => void) =>
+      endpoint.clock.after(endpoint.timeoutMs, () => {
+        fail(new Error(`no answer within ${endpoint.timeoutMs / 1000} s`));
+      });
+    let cancel = waiting();
+    // An upload may take as long as it goes on.
+    const goesOn = (): void => {
+      cancel();
+      if (!isOver) cancel = waiting();
+    };
     const settle = (reply: PveReply): void => {
+      isOver = true;
       cancel();
       resolve(reply);
       if (reply.type !== "answered") outgoing.destroy();
@@ -83,7 +94,8 @@ function exchange(request: PveRequest, endpoint: HttpsEndpoint, agent: Agent): P
         const refusal = refusalOf(socket, endpoint, request);
         if (refusal !== undefined) return settle(refusal);
         hasLeft = true;
-        outgoing.end(body);
+        if (typeof body === "string" || body instanceof Uint8Array) outgoing.end(body);
+        else upload(body, outgoing, goesOn).catch(fail);
       });
     });
     outgoing.on("response", (incoming) => {
@@ -91,6 +103,37 @@ function exchange(request: PveRequest, endpoint: HttpsEndpoint, agent: Agent): P
       receive(incoming, endpoint.url).then(settle, fail);
     });
   });
+}
+
+function lengthOf(body: HttpForm["body"]): number {
+  const isHeld = typeof body === "string" || body instanceof Uint8Array;
+  return isHeld ? Buffer.byteLength(body) : body.lengthBytes;
+}
+
+/** Sends a body as fast as the other side takes it, and stops when that hangs up. */
+async function upload(
+  { chunks }: StreamedBody,
+  outgoing: ClientRequest,
+  goesOn: () => void,
+): Promise<void> {
+  for await (const chunk of chunks) {
+    if (outgoing.destroyed) return;
+    if (!outgoing.write(chunk)) await drained(outgoing);
+    goesOn();
+  }
+  outgoing.end();
+}
+
+/** Also when there is nobody left to take more. */
+async function drained(outgoing: ClientRequest): Promise<void> {
+  const both = new AbortController();
+  const { signal } = both;
+  const either = [once(outgoing, "drain", { signal }), once(outgoing, "close", { signal })];
+  try {
+    await Promise.race(either);
+  } finally {
+    both.abort();
+  }
 }
 
 /** The server ends a connection after 100 requests (AnyEvent.pm, max_requests per keep-alive). */
@@ -111,7 +154,7 @@ function isLast({ socket, statusCode = 0 }: IncomingMessage): boolean {
 function httpOptions(
   request: PveRequest,
   endpoint: HttpsEndpoint,
-): { options: RequestOptions; body: string | Uint8Array } {
+): { options: RequestOptions; body: HttpForm["body"] } {
   const url = new URL(endpoint.url);
   const { path, contentType, body } = httpForm(request);
   const { id, secret } = endpoint.token;
@@ -126,7 +169,7 @@ function httpOptions(
       // None on POST needs its length said all the same; and an upload is refused without one.
       ...(contentType === undefined
         ? {}
-        : { "Content-Type": contentType, "Content-Length": Buffer.byteLength(body) }),
+        : { "Content-Type": contentType, "Content-Length": lengthOf(body) }),
     },
   };
   return { options, body };

@@ -14,6 +14,7 @@ import {
   type PveReply,
   type PveRequest,
   type Send,
+  wholeBody,
 } from "./wire.ts";
 
 const answer: PveReply = {
@@ -61,12 +62,34 @@ describe("a request as HTTP has it", () => {
     assert.equal(change.contentType, "application/x-www-form-urlencoded");
   });
 
-  it("carries a file byte for byte, behind its fields", () => {
+  it("carries a file that comes in pieces as if it came at once, and breaks off at a wrong size", async () => {
+    const pieces = [Uint8Array.of(1, 2), Uint8Array.of(3)];
+    const request = { method: "POST", path: "/u", params: { content: "iso" } } as const;
+    const streamed = (sizeBytes: number) => {
+      async function* chunks(): AsyncIterable<Uint8Array> {
+        yield* pieces;
+      }
+      return httpForm({ ...request, file: { name: "x.iso", sizeBytes, chunks: chunks() } }).body;
+    };
+    const whole = httpForm({
+      ...request,
+      file: { name: "x.iso", content: Uint8Array.of(1, 2, 3) },
+    });
+    const body = streamed(3);
+    assert(typeof body === "object" && "lengthBytes" in body);
+    const bytes = await wholeBody(body);
+    assert.equal(bytes.length, body.lengthBytes);
+    assert.deepEqual(bytes, whole.body);
+    await assert.rejects(wholeBody(streamed(2)));
+    await assert.rejects(wholeBody(streamed(4)));
+  });
+
+  it("carries a file byte for byte, behind its fields", async () => {
     const content = Uint8Array.from({ length: 256 }, (_, index) => index);
     const file = { name: "berth-seed-x.iso", content };
     const form = httpForm({ method: "POST", path: "/u", params: { content: "iso" }, file });
     const boundary = /boundary=(.*)$/.exec(form.contentType ?? "")?.[1] ?? "";
-    const text = Buffer.from(form.body).toString("latin1");
+    const text = Buffer.from(await wholeBody(form.body)).toString("latin1");
     const parts = text.split(`--${boundary}`);
     assert.equal(parts.length, 4);
     assert.match(parts[1] ?? "", /name="content"\r\n\r\niso\r\n$/);

@@ -8,13 +8,22 @@ export interface PveRequest {
   readonly path: string;
   readonly params?: Params;
   /** A file to upload: then the parameters travel beside it, as parts of a form. */
-  readonly file?: { readonly name: string; readonly content: Uint8Array };
+  readonly file?: UploadedFile;
   /**
    * Present on every call that changes something. The transport asks it in the tick in which the
    * bytes leave, on a connection that stands already; if it says no, nothing is sent.
    */
   readonly mayWrite?: () => boolean;
 }
+
+/** At hand, or as it comes: then its size is known all the same. */
+export type UploadedFile =
+  | { readonly name: string; readonly content: Uint8Array }
+  | {
+      readonly name: string;
+      readonly sizeBytes: number;
+      readonly chunks: AsyncIterable<Uint8Array>;
+    };
 
 /**
  * - `answered`: a whole HTTP reply. `from` names the endpoint that gave it.
@@ -55,7 +64,21 @@ export interface HttpForm {
   /** With its query, below /api2/json. */
   readonly path: string;
   readonly contentType?: string;
-  readonly body: string | Uint8Array;
+  readonly body: string | Uint8Array | StreamedBody;
+}
+
+/** A body that is too large to be held. It can be read once. */
+export interface StreamedBody {
+  readonly lengthBytes: number;
+  readonly chunks: AsyncIterable<Uint8Array>;
+}
+
+/** Everything of a body at once, for transports that are not a network. */
+export async function wholeBody(body: HttpForm["body"]): Promise<string | Uint8Array> {
+  if (typeof body === "string" || body instanceof Uint8Array) return body;
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body.chunks) chunks.push(chunk);
+  return Buffer.concat(chunks);
 }
 
 /** Parameters go into the query of GET and DELETE: a body on DELETE is refused with 501. */
@@ -78,7 +101,7 @@ export function httpForm({ method, path, params = {}, file }: PveRequest): HttpF
 const boundary = "berth-7c1d0b5e4f3a49c68d2e-part";
 
 /** The file is the last part: the server reads the fields before it (AnyEvent.pm, file_upload). */
-function multipart(params: Params, file: NonNullable<PveRequest["file"]>): Uint8Array {
+function multipart(params: Params, file: UploadedFile): Uint8Array | StreamedBody {
   const fields = Object.entries(params).map(([key, value]) => {
     return `--${boundary}\r\nContent-Disposition: form-data; name="${key}"\r\n\r\n${value}\r\n`;
   });
@@ -86,7 +109,27 @@ function multipart(params: Params, file: NonNullable<PveRequest["file"]>): Uint8
     `--${boundary}\r\nContent-Disposition: form-data; name="filename"; ` +
     `filename="${file.name}"\r\nContent-Type: application/octet-stream\r\n\r\n`;
   const before = Buffer.from(fields.join("") + head);
-  return Buffer.concat([before, file.content, Buffer.from(`\r\n--${boundary}--\r\n`)]);
+  const after = Buffer.from(`\r\n--${boundary}--\r\n`);
+  if ("content" in file) return Buffer.concat([before, file.content, after]);
+  const lengthBytes = before.length + file.sizeBytes + after.length;
+  return { lengthBytes, chunks: around(before, file, after) };
+}
+
+/** A file that turns out to have another size than was said breaks off: the server drops it. */
+async function* around(
+  before: Uint8Array,
+  { chunks, sizeBytes }: Extract<UploadedFile, { sizeBytes: number }>,
+  after: Uint8Array,
+): AsyncIterable<Uint8Array> {
+  let seenBytes = 0;
+  yield before;
+  for await (const chunk of chunks) {
+    seenBytes += chunk.length;
+    if (seenBytes > sizeBytes) break;
+    yield chunk;
+  }
+  if (seenBytes !== sizeBytes) throw new Error(`the file has not the ${sizeBytes} bytes it should`);
+  yield after;
 }
 
 /** One part of a path, such as a volume id with its slashes. */

@@ -1,8 +1,8 @@
 import { answered, failed } from "../../../hypervisor/index.ts";
-import type { Answer, Begun, Fence, Regroup, Watch } from "../../../hypervisor/index.ts";
+import type { Answer, Begun, Fence, Guard, Regroup } from "../../../hypervisor/index.ts";
 import type { DriverContext } from "../context.ts";
 import { readFailureOf } from "../errors.ts";
-import { haPath, readWatch } from "../high-availability.ts";
+import { haPath, readGuard } from "../high-availability.ts";
 import { refusals } from "../refusals.ts";
 import { present } from "../translate/present.ts";
 import { rowsOf, textOf } from "../wire/rows.ts";
@@ -11,9 +11,9 @@ import { begunOf, refused } from "./begun.ts";
 import { standNow } from "./standing.ts";
 
 /** Puts a machine under high availability, changes how, or takes it out. Takes no digest. */
-export async function watch(
+export async function guard(
   context: DriverContext,
-  operation: Watch,
+  operation: Guard,
   fence: Fence,
 ): Promise<Begun> {
   const stood = await standNow(context, operation);
@@ -23,7 +23,7 @@ export async function watch(
   const { enabled, group, maxRestarts, maxRelocations } = highAvailability;
   const [refusal] = refusals({ highAvailability }, context.release());
   if (refusal !== undefined) return refused(refusal);
-  const seen = await readWatch(context.api, externalId);
+  const seen = await readGuard(context.api, externalId);
   if (!seen.ok) return refused(seen.failure);
   const path = haPath(externalId);
   const attempted = `put VM ${externalId} under high availability`;

@@ -1,0 +1,88 @@
+import { type Call, exitCodes, type Terminal, usageError } from "../command.ts";
+import type { SeedsProgress, SeedsResult } from "../../sim/harness/index.ts";
+
+const seedsDefault = 200;
+const progressMs = 10_000;
+const dayMs = 24 * 60 * 60 * 1000;
+
+/** `berth sim run`: many histories, or one of them told event by event. */
+export async function runSimulation(call: Call): Promise<number> {
+  const seed = readCount(call, "seed");
+  if (seed !== undefined) return await tellOne(seed, call.terminal);
+  const from = readCount(call, "from") ?? 1;
+  const minutes = readCount(call, "minutes");
+  const seeds = readCount(call, "seeds") ?? (minutes === undefined ? seedsDefault : undefined);
+  return await runMany({ from, seeds, minutes }, call.terminal);
+}
+
+interface Wanted {
+  readonly from: number;
+  readonly seeds: number | undefined;
+  readonly minutes: number | undefined;
+}
+
+async function runMany({ from, seeds, minutes }: Wanted, terminal: Terminal): Promise<number> {
+  const [{ runSeeds }, { systemClock }, { availableParallelism }] = await Promise.all([
+    import("../../sim/harness/index.ts"),
+    import("../../app/index.ts"),
+    import("node:os"),
+  ]);
+  const stopping = new AbortController();
+  terminal.interrupted.then(
+    () => stopping.abort(),
+    () => undefined,
+  );
+  const startMs = systemClock.monotonicMs();
+  let toldMs = startMs;
+  const onProgress = (progress: SeedsProgress): void => {
+    const nowMs = systemClock.monotonicMs();
+    if (nowMs - toldMs < progressMs) return;
+    toldMs = nowMs;
+    const of = seeds === undefined ? "" : ` of ${seeds}`;
+    terminal.note(`${progress.done}${of} seeds, ${progress.failed.length} with a violation`);
+  };
+  const result = await runSeeds({
+    from,
+    count: seeds,
+    untilMs: minutes === undefined ? undefined : startMs + minutes * 60_000,
+    threads: availableParallelism(),
+    clock: systemClock,
+    onProgress,
+    signal: stopping.signal,
+  });
+  for (const { seed, failure } of result.failed) {
+    terminal.print(`seed ${seed}: ${failure ?? ""}\n  to see it: berth sim run --seed ${seed}`);
+  }
+  terminal.print(summaryOf(result, systemClock.monotonicMs() - startMs));
+  return result.failed.length === 0 ? exitCodes.ok : exitCodes.failed;
+}
+
+function summaryOf(result: SeedsResult, wallMs: number): string {
+  const { done, failed, events, simulatedMs, cpuMs } = result;
+  const perCore = cpuMs === 0 ? 0 : done / (cpuMs / 1000);
+  return [
+    `${done} seeds in ${(wallMs / 1000).toFixed(0)} s`,
+    `${events} events`,
+    `${(simulatedMs / dayMs).toFixed(1)} simulated days`,
+    `${perCore.toFixed(1)} seeds per second and core`,
+    failed.length === 0 ? "no violation" : `${failed.length} with a violation`,
+  ].join(", ");
+}
+
+async function tellOne(seed: number, terminal: Terminal): Promise<number> {
+  const { runHistory } = await import("../../sim/harness/index.ts");
+  const result = await runHistory({ seed, listen: (line) => terminal.print(line) });
+  const { events, home, simulatedMs, failure } = result;
+  const seconds = (simulatedMs / 1000).toFixed(0);
+  terminal.print(`seed ${seed}: ${home}, ${events} events in ${seconds} simulated seconds`);
+  terminal.print(failure === undefined ? "no violation" : failure.message);
+  return failure === undefined ? exitCodes.ok : exitCodes.failed;
+}
+
+function readCount(call: Call, option: string): number | undefined {
+  const text = call.string(option);
+  if (text === undefined) return undefined;
+  const count = Number(text);
+  if (/^[0-9]{1,9}$/.test(text) && count > 0) return count;
+  throw usageError(`--${option} takes a whole number above 0, not "${text}"`);
+}

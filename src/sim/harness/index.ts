@@ -1,0 +1,5 @@
+export { runHistory } from "./history.ts";
+export type { HistoryResult } from "./history.ts";
+export { laws } from "./violation.ts";
+export { runSeeds } from "./run-seeds.ts";
+export type { SeedsProgress, SeedsResult } from "./run-seeds.ts";

@@ -1,0 +1,23 @@
+import { assert } from "../../kernel/assert.ts";
+import { parentPort } from "node:worker_threads";
+import { runHistory } from "./history.ts";
+import type { SeedReport } from "./run-seeds.ts";
+
+// Runs histories for `run-seeds.ts`: a seed comes in, a report goes out.
+
+assert(parentPort, "this file is a worker");
+const port = parentPort;
+
+port.on("message", (seed: number) => {
+  // A history never rejects: whatever goes wrong in it is its result.
+  void report(seed);
+});
+
+async function report(seed: number): Promise<void> {
+  const before = process.threadCpuUsage();
+  const { events, simulatedMs, failure } = await runHistory({ seed });
+  const { user, system } = process.threadCpuUsage(before);
+  const cpuMs = (user + system) / 1000;
+  const answer: SeedReport = { seed, events, simulatedMs, cpuMs, failure: failure?.message };
+  port.postMessage(answer);
+}
