@@ -102,10 +102,14 @@ export class Hands {
     if (site.value(id, "lock") !== undefined) return;
     site.model.setLock(Number(id), "backup");
     this.#say(site, `locks ${id} for a backup`);
-    this.#world.clock.after(this.#dice.between(2_000, 90_000), () => {
-      if (site.value(id, "lock") === "backup") site.model.setLock(Number(id), undefined);
+    const finish = (): void => {
+      if (site.value(id, "lock") !== "backup") return;
+      // Without a majority nobody can write, not even a backup that is done.
+      if (!site.model.cluster.isQuorate()) return void this.#world.clock.after(5_000, finish);
+      site.model.setLock(Number(id), undefined);
       this.#say(site, `has the backup of ${id}`);
-    });
+    };
+    this.#world.clock.after(this.#dice.between(2_000, 90_000), finish);
   }
 
   /** A volume of somebody's that no machine refers to, under an id that Berth may choose. */

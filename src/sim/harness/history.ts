@@ -33,7 +33,7 @@ export interface HistoryResult {
 const eventsLeast = 300;
 const convergeMs = 40 * 60_000;
 /** A change by hand is seen at the next tick, or when a stalled machine is looked at again. */
-const noticeMs = 30_000;
+const noticeMs = 40_000;
 const stalledMs = 16 * 60_000;
 const restMs = 45_000;
 const removeMs = 40 * 60_000;
@@ -146,7 +146,10 @@ class History {
     this.#startDead();
     const areWell = (): boolean => this.#isQuiet() && all().every(isWell);
     await this.#pass(noticeMs);
-    this.#people.resumeAll();
+    while (all().some(isPaused)) {
+      this.#people.resumeAll();
+      await this.#pass(noticeMs);
+    }
     if (!all().every(isWell)) await this.#passUntil(areWell, stalledMs);
     for (let round = 0; round < 8; round++) {
       const isSettled = (): boolean => this.#isQuiet() && all().every(isSettledVm);

@@ -1,7 +1,7 @@
 import type { VirtualMachine } from "../../api/index.ts";
 import type { PveRequest } from "../../drivers/proxmox/index.ts";
 import type { Records, VmChange } from "./records.ts";
-import type { Site } from "./site.ts";
+import type { Origin, Site } from "./site.ts";
 import { Violation } from "./violation.ts";
 import { nameOf, subjectOf } from "./wire.ts";
 
@@ -16,6 +16,18 @@ export class Laws {
   constructor(records: Records, sites: ReadonlyMap<string, Site>) {
     this.#records = records;
     this.#sites = sites;
+  }
+
+  /** Law 4: a machine that once stood goes only when its object is deleted, and says so. */
+  whenGone(site: Site, id: string, { uid }: Origin): void {
+    const claim = this.#records.claimOf(site.name, id)?.spec;
+    const vm = [...this.#records.vms.values()].find(({ metadata }) => metadata.uid === uid);
+    if (claim?.everStood !== true || claim.owner.uid !== uid || vm === undefined) return;
+    const what = `the machine ${id} of ${vm.metadata.name} on ${site.name} was destroyed`;
+    if (vm.metadata.deletionTimestamp === undefined) {
+      throw new Violation(4, `${what}, and nobody deletes it`);
+    }
+    if (vm.spec.deletionPolicy === "Retain") throw new Violation(4, `${what}, and it is Retain`);
   }
 
   /** Law 5: what is about to be done, and to what, is on the disk before it is sent. */

@@ -50,6 +50,8 @@ export class Site {
   readonly guests = new Map<string, Origin>();
   /** By backing and name. */
   readonly volumes = new Map<string, Origin>();
+  /** A guest that Berth made was destroyed, and not by a person. Throws where nobody asked for it. */
+  onGone: (id: string, origin: Origin) => void = () => undefined;
   /** For which object a create was last sent, by id. */
   readonly creates = new Map<string, string>();
   readonly #keepsakes = new Map<string, Keepsake>();
@@ -150,6 +152,7 @@ export class Site {
     }
     this.guests.delete(id);
     this.#absences.set(id, nowMs);
+    if (origin !== undefined) this.onGone(id, origin);
   }
 
   #sight(id: string, nowMs: number): void {

@@ -53,6 +53,7 @@ export class World {
     for (const [name, release] of Object.entries(releases)) {
       const site = new Site({ name, release, clock, dice: Dice.of(seed, `site ${name}`) });
       const weather = { ...fairWeather };
+      site.onGone = (id, origin) => this.laws.whenGone(site, id, origin);
       sites.set(name, site);
       this.weather.set(name, weather);
       this.wires.set(name, this.#wireTo(site, weather));

@@ -1,0 +1,11 @@
+import { runHistory } from "../../src/sim/harness/index.ts";
+
+// Runs seeds from argument 1 to argument 2 and prints the first that breaks a law, as JSON.
+
+const [first = 1, last = first] = process.argv.slice(2).map(Number);
+let found: { seed: number; failure: string } | undefined;
+for (let seed = first; seed <= last && found === undefined; seed++) {
+  const { failure } = await runHistory({ seed });
+  if (failure !== undefined) found = { seed, failure: failure.message };
+}
+process.stdout.write(`${JSON.stringify(found ?? null)}\n`);
