@@ -1,33 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { virtualMachineKind, vmImageKind } from "../api/index.ts";
+import { virtualMachineKind } from "../api/index.ts";
 import type { ProxmoxModel } from "../sim/index.ts";
-import { simulateProxmox } from "./testing/simulated-proxmox.ts";
-import {
-  countingRandom,
-  createVm,
-  getVm,
-  isReady,
-  openWorld,
-  until,
-  type World,
-} from "./testing/world.ts";
-
-const image = "local:import/debian-12-generic-amd64.qcow2";
-
-async function openProxmox(): Promise<{ world: World; proxmox: ProxmoxModel }> {
-  const made: { model?: ProxmoxModel } = {};
-  const world = await openWorld((clock) => {
-    const { model, driver } = simulateProxmox("8.4", clock, countingRandom(99));
-    made.model = model;
-    return driver;
-  });
-  assert.ok(made.model);
-  const spec = { source: { volume: { hypervisorRef: { name: "model" }, id: image } } };
-  const merge = { spec };
-  await world.client.of(vmImageKind).patch({ namespace: "default", name: "debian" }, { merge });
-  return { world, proxmox: made.model };
-}
+import { openProxmox } from "./testing/simulated-proxmox.ts";
+import { createVm, getVm, isReady, until, type World } from "./testing/world.ts";
 
 function guests({ cluster }: ProxmoxModel): string[] {
   return Object.keys(cluster.state.guests);

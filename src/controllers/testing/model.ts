@@ -455,7 +455,12 @@ function changeNow(machine: ModelMachine, operation: Operation): boolean {
   else if (operation.kind === "release" && mark) machine.mark = releasedMark(mark);
   else if (operation.kind === "stamp" && mark) {
     const slots = slotsFrom(operation.disks, disks.length);
-    machine.mark = { ...mark, disks: { ...mark.disks, ...slots } };
+    const cards = slotsFrom(operation.networks, Object.keys(mark.networks).length);
+    machine.mark = {
+      ...mark,
+      disks: { ...mark.disks, ...slots },
+      networks: { ...mark.networks, ...cards },
+    };
   } else return false;
   machine.version += 1;
   return true;

@@ -1,4 +1,6 @@
-import { proxmoxDriver } from "../../drivers/proxmox/index.ts";
+import assert from "node:assert/strict";
+import { vmImageKind } from "../../api/index.ts";
+import { httpForm, proxmoxDriver, wholeBody } from "../../drivers/proxmox/index.ts";
 import type { PveReply, PveRequest, Send } from "../../drivers/proxmox/index.ts";
 import type { HypervisorDriver } from "../../hypervisor/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
@@ -12,19 +14,30 @@ import {
   type Release,
 } from "../../sim/index.ts";
 
+import { countingRandom, openWorld, type World } from "./world.ts";
+
 const tokenSecret = "00000000-0000-4000-8000-0000000000aa";
 const tokenId = `${tokenUser}!${tokenName}`;
 
+interface Simulated {
+  readonly model: ProxmoxModel;
+  readonly driver: () => HypervisorDriver;
+  /** Every request so far. */
+  readonly requests: PveRequest[];
+}
+
 /** A simulated Proxmox cluster on the world's clock, and drivers for it. */
-export function simulateProxmox(
-  release: Release,
-  clock: Clock,
-  random: Random,
-): { readonly model: ProxmoxModel; readonly driver: () => HypervisorDriver } {
+function simulateProxmox(release: Release, clock: Clock, random: Random): Simulated {
   const nodes = ["pve1", "pve2", "pve3"];
   const options = { release, nodes, clock, random, password: "secret", tokenSecret };
   const model = new ProxmoxModel({ state: smallCluster(options), clock, random });
-  return { model, driver: () => proxmoxDriver({ send: sendTo(model), tokenId, random }) };
+  const requests: PveRequest[] = [];
+  const wire = sendTo(model);
+  const send: Send = (request) => {
+    requests.push(request);
+    return wire(request);
+  };
+  return { model, requests, driver: () => proxmoxDriver({ send, tokenId, random }) };
 }
 
 /** The wire between driver and model, as HTTPS would have it. */
@@ -34,7 +47,7 @@ function sendTo(model: ProxmoxModel): Send {
       return { type: "notSent", why: "fenced", detail: "the fence is closed" };
     }
     try {
-      const { status, reason, body } = await model.send(asHttp(request));
+      const { status, reason, body } = await model.send(await asHttp(request));
       if (status === 501 && request.path.endsWith("/certificates/info")) return authority;
       return { type: "answered", status, reason, body, from: "pve1" };
     } catch (error) {
@@ -55,19 +68,37 @@ const authority: PveReply = {
   from: "pve1",
 };
 
-function asHttp({ method, path, params }: PveRequest): ApiRequest {
-  const encoded = encodeParams(params);
+async function asHttp(request: PveRequest): Promise<ApiRequest> {
+  const { method } = request;
+  const { path, contentType, body } = httpForm(request);
   const authorization = `PVEAPIToken=${tokenId}=${tokenSecret}`;
-  if (method === "GET" || method === "DELETE") {
-    const query = encoded === "" ? "" : `?${encoded}`;
-    return { method, path: `/api2/json${path}${query}`, headers: { authorization } };
-  }
-  const headers = { authorization, "content-type": "application/x-www-form-urlencoded" };
-  return { method, path: `/api2/json${path}`, headers, body: encoded };
+  const headers = {
+    authorization,
+    ...(contentType === undefined ? {} : { "content-type": contentType }),
+  };
+  const whole = await wholeBody(body);
+  return { method, path: `/api2/json${path}`, headers, body: whole };
 }
 
-function encodeParams(params: PveRequest["params"]): string {
-  const said = Object.entries(params ?? {}).filter(([, value]) => value !== undefined);
-  const parts = said.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`);
-  return parts.join("&");
+const image = "local:import/debian-12-generic-amd64.qcow2";
+
+export interface SimulatedWorld {
+  readonly world: World;
+  readonly proxmox: ProxmoxModel;
+  readonly requests: PveRequest[];
+}
+
+/** A whole Berth with a simulated Proxmox cluster, whose node has the image. */
+export async function openProxmox(release: Release = "8.4"): Promise<SimulatedWorld> {
+  const made: { simulated?: Simulated } = {};
+  const world = await openWorld((clock) => {
+    made.simulated = simulateProxmox(release, clock, countingRandom(99));
+    return made.simulated.driver;
+  });
+  assert.ok(made.simulated);
+  const spec = { source: { volume: { hypervisorRef: { name: "model" }, id: image } } };
+  const merge = { spec };
+  await world.client.of(vmImageKind).patch({ namespace: "default", name: "debian" }, { merge });
+  const { model: proxmox, requests } = made.simulated;
+  return { world, proxmox, requests };
 }

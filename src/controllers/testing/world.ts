@@ -189,7 +189,9 @@ function countedDriver(
     begin: (operation, fence) =>
       call(`begin ${operation.kind}`, () => driver.begin(operation, fence)),
     look: (task) => call("look", () => driver.look(task)),
-    recall: (claim, sinceMs) => call("recall", () => driver.recall(claim, sinceMs)),
+    recall: (claim, sinceMs, hints) => call("recall", () => driver.recall(claim, sinceMs, hints)),
+    guest: (claim) => call("guest", () => driver.guest(claim)),
+    discs: (place) => call("discs", () => driver.discs(place)),
     leftovers: (claim) => call("leftovers", () => driver.leftovers(claim)),
     images: (place) => call("images", () => driver.images(place)),
   };

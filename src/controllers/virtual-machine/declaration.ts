@@ -9,6 +9,10 @@ export interface Declaration {
   readonly networks: ReadonlyMap<string, VMNetwork>;
   /** What fills the disks that the source names. */
   readonly fills: ReadonlyMap<string, Fill>;
+  /** What lies in the CD drives that name a VMImage, by the drives' names. */
+  readonly discs: ReadonlyMap<string, string>;
+  /** The machine never stood: what counts for its making is to be said. */
+  readonly isNew: boolean;
   /** The password's hash, where a Secret holds it. */
   readonly passwordHash?: string | undefined;
   /** Where disks go that do not say, if the Hypervisor does not say either. */

@@ -61,6 +61,8 @@ function declaredOf(
     isProtected: spec.deletionProtection ?? false,
     shape: desired.shape,
     disks: desired.disks,
+    absentDisks: diskNames(vm, ({ state }) => state === "Absent"),
+    pinnedDisks: diskNames(vm, ({ storage }) => storage !== undefined),
     onDelete: onDeleteOf(vm),
     pool: desired.pool,
     node,
@@ -72,6 +74,12 @@ function declaredOf(
     wantsRestart: restartAt !== undefined && restartAt !== status?.handledRestartAt,
     isEdited: status?.appliedGeneration !== metadata.generation,
   };
+}
+
+type Disk = NonNullable<VirtualMachine["spec"]["disks"]>[number];
+
+function diskNames({ spec }: VirtualMachine, isOne: (disk: Disk) => boolean): string[] {
+  return (spec.disks ?? []).filter(isOne).map(({ name }) => name);
 }
 
 function onDeleteOf({ spec }: VirtualMachine): Declared["onDelete"] {

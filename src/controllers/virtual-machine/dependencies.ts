@@ -7,7 +7,7 @@ import { ApiError } from "../../kernel/status.ts";
 import { absent } from "./absent.ts";
 import type { Declaration } from "./declaration.ts";
 import { desireMachine, type Desired } from "./desired.ts";
-import { fillsOf } from "./fills.ts";
+import { discsOf, fillsOf } from "./fills.ts";
 import { forbidden } from "./permissions.ts";
 import type { ConnectedTurn } from "./turn.ts";
 
@@ -27,12 +27,16 @@ export async function resolveVm(
   if (refusal !== undefined) return failed(refusal);
   const origin = await resolveOrigin(turn, node);
   if (!origin.ok) return origin;
+  const discs = discsOf(turn, turn.vm.status?.node ?? node);
+  if (!discs.ok) return discs;
   return desireMachine({
     vm,
     hypervisor,
     vmClass: vmClass.value,
     networks: networks.value,
     ...origin.value,
+    discs: discs.value,
+    isNew: turn.claim?.spec.everStood !== true,
     storageDefault: onlyStorage(turn),
   });
 }

@@ -5,17 +5,27 @@ import { defined } from "../failures/index.ts";
 type CloudInit = NonNullable<VirtualMachine["spec"]["cloudInit"]>;
 type GuestNetwork = NonNullable<CloudInit["networks"]>[number];
 
+interface Around {
+  /** The password's hash, where a Secret holds it. */
+  readonly passwordHash: string | undefined;
+  /** Where its drive goes, if it does not say. */
+  readonly storage: string | undefined;
+  readonly isNew: boolean;
+}
+
 /** What the guest is told, as far as the hypervisor itself can tell it. */
 export function cloudInitShape(
   cloudInit: CloudInit | undefined,
-  passwordHash: string | undefined,
+  around: Around,
 ): CloudInitShape | undefined {
   if (cloudInit === undefined) return undefined;
-  const { user, dns, networks, storage, upgradePackages } = cloudInit;
+  const { user, dns, networks, storage, upgradePackages, datasource } = cloudInit;
   return defined<CloudInitShape>({
-    storage,
+    storage: storage ?? around.storage,
+    // A machine that stands may have been made before there was a word for what is usual.
+    datasource: around.isNew || datasource !== "NoCloud" ? datasource : undefined,
     userName: user?.name,
-    passwordHash: user?.passwordHash ?? passwordHash,
+    passwordHash: user?.passwordHash ?? around.passwordHash,
     sshKeys: user?.sshAuthorizedKeys,
     upgradePackages,
     dnsServers: dns?.servers,

@@ -1,12 +1,14 @@
 import type { VirtualMachine } from "../../api/index.ts";
 import { answered, failed } from "../../hypervisor/index.ts";
 import type { Answer, CpuShape, MemoryShape, NewDisk, Shape } from "../../hypervisor/index.ts";
-import { parseQuantity, quantityToNumber } from "../../kernel/quantity.ts";
 import { defined } from "../failures/index.ts";
 import type { Declaration } from "./declaration.ts";
 import { cloudInitShape } from "./desired-cloud-init.ts";
+import { cdromShapes, deviceShape, firmwareShape, someOf } from "./desired-devices.ts";
 import { networkShape } from "./desired-network.ts";
 import { refusedFields } from "./desired-refusals.ts";
+import { optionsOf } from "./plan-disks.ts";
+import { bytesOf, numberOf } from "./quantities.ts";
 
 /** The machine as it should be, in the words of the contract. */
 export interface Desired {
@@ -37,6 +39,7 @@ function desiredShape(declaration: Declaration, newDisks: readonly NewDisk[]): S
   const { vm, vmClass, passwordHash } = declaration;
   const { spec, metadata } = vm;
   const { startOnBoot, startup, deletionProtection, description: notes, tags } = spec;
+  const beside = storageOfFirst(vm, newDisks);
   return defined<Shape>({
     name: spec.machineName ?? metadata.name,
     notes,
@@ -44,37 +47,28 @@ function desiredShape(declaration: Declaration, newDisks: readonly NewDisk[]): S
     cpu: cpuShape({ ...vmClass?.spec.cpu, ...spec.cpu }),
     memory: memoryShape({ ...vmClass?.spec.memory, ...spec.memory }),
     machineType: spec.machineType ?? vmClass?.spec.machineType,
-    disks: someOf(newDisks.map(attachment)),
+    firmware: firmwareShape(spec, vmClass, beside),
+    disks: someOf(newDisks.map(optionsOf)),
+    cdroms: cdromShapes(spec.cdroms, declaration.discs),
     networks: someOf((spec.networks ?? []).map((card) => networkShape(card, declaration))),
     bootOrder: bootOrderOf(vm),
-    ...deviceShape(vm),
+    ...deviceShape(spec),
     startOnBoot,
     startup,
     deletionProtection,
-    cloudInit: cloudInitShape(spec.cloudInit, passwordHash),
+    cloudInit: cloudInitShape(spec.cloudInit, {
+      passwordHash,
+      // Where the drive lies is chosen once, when it is made.
+      storage: declaration.isNew ? beside : undefined,
+      isNew: declaration.isNew,
+    }),
   });
 }
 
-type DeviceFields = "guestOs" | "scsiController" | "serialConsole" | "guestAgent";
-
-function deviceShape({ spec }: VirtualMachine): Pick<Shape, DeviceFields> {
-  const { devices, guestAgent, guestOs } = spec;
-  return defined<Pick<Shape, DeviceFields>>({
-    guestOs: guestOs && defined({ family: guestOs.family, version: guestOs.version }),
-    scsiController: devices?.scsiController,
-    serialConsole: devices?.serialConsole ?? true,
-    guestAgent: guestAgent?.enabled ?? true,
-  });
-}
-
-/** How a new disk is attached, without what it is made of. */
-function attachment(disk: NewDisk): NonNullable<Shape["disks"]>[number] {
-  const { storage: _storage, sizeBytes: _size, format: _format, fill: _fill, ...rest } = disk;
-  return rest;
-}
-
-function someOf<T>(items: readonly T[]): readonly T[] | undefined {
-  return items.length > 0 ? items : undefined;
+/** Where the disk lies that the machine starts from. */
+function storageOfFirst(vm: VirtualMachine, disks: readonly NewDisk[]): string | undefined {
+  const [first] = firstBoot(vm) ?? [];
+  return disks.find(({ name }) => name === first)?.storage ?? disks[0]?.storage;
 }
 
 function bootOrderOf(vm: VirtualMachine): string[] | undefined {
@@ -85,7 +79,8 @@ function bootOrderOf(vm: VirtualMachine): string[] | undefined {
 
 /** The order in which a machine boots that does not say: the disk that its source fills. */
 function firstBoot({ spec }: VirtualMachine): string[] | undefined {
-  const filled = filledDisk(spec.source) ?? spec.disks?.[0]?.name;
+  const first = spec.disks?.find(({ state }) => state !== "Absent")?.name;
+  const filled = filledDisk(spec.source) ?? first;
   return filled === undefined ? undefined : [filled];
 }
 
@@ -96,6 +91,7 @@ function filledDisk(source: VirtualMachine["spec"]["source"]): string | undefine
 function desiredDisks({ vm, hypervisor, fills, storageDefault }: Declaration): Answer<NewDisk[]> {
   const disks: NewDisk[] = [];
   for (const disk of vm.spec.disks ?? []) {
+    if (disk.state === "Absent") continue;
     const storage = disk.storage ?? hypervisor.spec.defaults?.storage ?? storageDefault;
     if (storage === undefined) return failed(noStorage(disk.name, hypervisor.metadata.name ?? ""));
     const { name, bus, cache, discard, ioThread, asyncIo, ssd, readOnly, backup } = disk;
@@ -151,14 +147,4 @@ function memoryShape({ size, minimum, ballooning, weight }: Memory): MemoryShape
     weight,
   });
   return Object.keys(shape).length > 0 ? shape : undefined;
-}
-
-/** Bytes of a quantity that admission has checked. */
-export function bytesOf(quantity: string | number): number {
-  return Math.ceil(numberOf(quantity));
-}
-
-function numberOf(quantity: string | number): number {
-  const parsed = parseQuantity(String(quantity));
-  return parsed === undefined ? 0 : quantityToNumber(parsed);
 }

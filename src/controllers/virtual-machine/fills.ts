@@ -16,6 +16,26 @@ export function fillsOf(turn: ConnectedTurn, node: string | undefined): Answer<F
   return answered(new Map([[importedDisk.disk, fill]]));
 }
 
+/** What lies in each drive that names a VMImage, by the drive's name. */
+export function discsOf(
+  turn: ConnectedTurn,
+  node: string | undefined,
+): Answer<Map<string, string>> {
+  const discs = new Map<string, string>();
+  for (const { name, imageRef } of turn.vm.spec.cdroms ?? []) {
+    if (imageRef === undefined) continue;
+    const image = lookUpImage(turn, imageRef.name);
+    if (image === undefined) {
+      return failed(absent("VMImage", imageRef.name, turn.vm.metadata.namespace));
+    }
+    const fill = imageFill(turn, image, node);
+    if (!fill.ok) return fill;
+    if (fill.value.from !== "volume") return failed(notHere(image, "it is no disc"));
+    discs.set(name, fill.value.volume);
+  }
+  return answered(discs);
+}
+
 function fillOfImage(
   turn: ConnectedTurn,
   { name, disk }: { name: string; disk: string },

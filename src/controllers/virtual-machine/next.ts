@@ -1,9 +1,12 @@
 import type { ClaimSpec, VirtualMachineSpec } from "../../api/index.ts";
 import type {
+  Basis,
+  Change,
   Difference,
   Failure,
   Leftover,
   Lock,
+  Machine,
   NewDisk,
   Seen,
   Shape,
@@ -19,6 +22,12 @@ export interface Declared {
   /** What the machine should be, as this hypervisor would show it. */
   readonly shape: Shape;
   readonly disks: readonly NewDisk[];
+  /** Disks whose entry says that they are to be destroyed. */
+  readonly absentDisks?: readonly string[];
+  /** Disks whose entry itself names their storage. */
+  readonly pinnedDisks?: readonly string[];
+  /** Volumes that become the machine's own when it is made, by the names of their disks. */
+  readonly takes?: Readonly<Record<string, string>>;
   /** What becomes of each disk with the machine, by name. */
   readonly onDelete: Readonly<Record<string, "Delete" | "Retain">>;
   readonly pool?: string | undefined;
@@ -48,6 +57,12 @@ export interface PlanInput {
   readonly open?: OpenOperation | undefined;
   /** The guest was asked to shut down, and did not. */
   readonly isShutdownIgnored?: boolean;
+  /** The machine's power was not asked for, because it never ran. */
+  readonly isPowerUnasked?: boolean;
+  /** The intent of what was done last and ended well, as far as this process knows. */
+  readonly lastDone?: string | undefined;
+  /** What the change of a field costs here. */
+  readonly changeOf?: (path: string, machine: Machine) => Change;
   /** Volumes under the id that nothing refers to; only looked for where the plan asks for it. */
   readonly leftovers?: readonly Leftover[] | undefined;
 }
@@ -63,6 +78,8 @@ export type Next =
   | { readonly do: "step"; readonly step: Step }
   /** Look for volumes under the id that nothing refers to, and plan again. */
   | { readonly do: "sweep" }
+  /** Look again, this time also at the power, and plan again. */
+  | { readonly do: "look" }
   | { readonly do: "wait"; readonly kind: "Lock" | "Task"; readonly name: string }
   | { readonly do: "fail"; readonly failure: Failure }
   /** deletionProtection is on. */
@@ -74,6 +91,31 @@ export type Next =
       readonly drift: readonly Difference[];
       readonly pending: readonly string[];
     };
+
+/** A machine against what is declared. */
+export interface Found {
+  readonly machine: Machine;
+  readonly differences: readonly Difference[];
+  /** Paths of differences that have to wait until the machine is off. */
+  readonly later: readonly string[];
+}
+
+export function basisOf({ node, version }: Machine): Basis {
+  return { node, version };
+}
+
+/** One that was never started is off, whether or not it was asked. */
+export function isOff({ everStood }: ClaimSpec, { power }: Machine): boolean {
+  return power === "Stopped" || (power === "Unknown" && !everStood);
+}
+
+export function changeClass(
+  { changeOf }: PlanInput,
+  path: string,
+  machine: Machine,
+): Change["class"] {
+  return changeOf?.(path, machine).class ?? "Live";
+}
 
 /** Whether an operation may still take effect, for all that is known. */
 export function isUnsettled({ open, nowMs }: PlanInput): boolean {

@@ -1,6 +1,6 @@
 import type { ClaimSpec, Hypervisor, VirtualMachine, VMNetwork } from "../../api/index.ts";
 import type { Failure } from "../../hypervisor/index.ts";
-import { bytesOf } from "./desired.ts";
+import { bytesOf } from "./quantities.ts";
 
 type Resources = NonNullable<ClaimSpec["resources"]>;
 
@@ -33,8 +33,10 @@ function deniedNetworks(networks: ReadonlyMap<string, VMNetwork>, namespace: str
 
 function deniedHere({ metadata, spec }: VirtualMachine, hypervisor: Hypervisor): string[] {
   const { allow, defaults } = hypervisor.spec;
-  if (allow === undefined) return [];
-  const entry = entryOf(allow, metadata.namespace ?? "");
+  const entry = allow && entryOf(allow, metadata.namespace ?? "");
+  // Always by an entry: these reach what is not Berth's.
+  const special = deniedSpecial(spec, entry);
+  if (allow === undefined) return special;
   const bridges = (spec.networks ?? []).map(({ bridge }) => bridge);
   const storages = (spec.disks ?? []).map(({ storage }) => storage ?? defaults?.storage);
   const isId = spec.externalId !== undefined && entry?.externalId !== true;
@@ -42,6 +44,19 @@ function deniedHere({ metadata, spec }: VirtualMachine, hypervisor: Hypervisor):
     ...notIn(entry?.networks, bridges).map((bridge) => `the bridge ${bridge}`),
     ...notIn(entry?.storages, storages).map((storage) => `the storage ${storage}`),
     ...(isId ? ["spec.externalId"] : []),
+    ...special,
+  ];
+}
+
+type Entry = NonNullable<Hypervisor["spec"]["allow"]>[number];
+
+function deniedSpecial(spec: VirtualMachine["spec"], entry: Entry | undefined): string[] {
+  const { pci = [], usb = [] } = spec.devices ?? {};
+  const mappings = [...pci, ...usb].map(({ mapping }) => mapping);
+  const isAdopting = spec.adopt !== undefined && entry?.adopt !== true;
+  return [
+    ...notIn(entry?.passthrough, mappings).map((mapping) => `the mapping ${mapping}`),
+    ...(isAdopting ? ["spec.adopt"] : []),
   ];
 }
 

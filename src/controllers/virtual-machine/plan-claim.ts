@@ -1,7 +1,8 @@
 import type { ClaimSpec } from "../../api/index.ts";
 import type { Leftover, Machine } from "../../hypervisor/index.ts";
+import { formatTime } from "../../kernel/clock.ts";
 import { jsonEqual } from "../../kernel/json.ts";
-import type { Declared } from "./next.ts";
+import type { Declared, PlanInput } from "./next.ts";
 
 type ClaimVolume = NonNullable<ClaimSpec["volumes"]>[number];
 
@@ -10,14 +11,14 @@ type ClaimVolume = NonNullable<ClaimSpec["volumes"]>[number];
  * anything else is done: what is not in the Claim is not ours to delete.
  */
 export function claimChange(
-  declared: Declared,
+  { declared, nowMs }: PlanInput,
   claim: ClaimSpec,
   machine: Machine,
 ): Partial<ClaimSpec> | undefined {
   const change: Partial<ClaimSpec> = {};
   if (claim.state === "Reserved") change.state = "Bound";
   if (claim.node !== machine.node) change.node = machine.node;
-  const volumes = knownVolumes(declared, claim, machine);
+  const volumes = knownVolumes(declared, claim, machine).map((volume) => dated(volume, nowMs));
   if (!jsonEqual(volumes, claim.volumes ?? [])) change.volumes = volumes;
   return Object.keys(change).length > 0 ? change : undefined;
 }
@@ -38,13 +39,16 @@ export function withLeftovers(
 /** Volumes that the Claim knows already, as they are now, and those that are new. */
 function knownVolumes(declared: Declared, claim: ClaimSpec, machine: Machine): ClaimVolume[] {
   const old = claim.volumes ?? [];
-  const kept = old.map((volume): ClaimVolume => {
+  const taken = Object.values(declared.takes ?? {});
+  const kept = old.flatMap((volume): ClaimVolume[] => {
     const seen = machine.volumes.find(({ id }) => id === volume.id);
-    if (seen === undefined) return volume;
-    return described({ ...volume, state: seen.state }, declared, seen.sizeBytes);
+    // What was in its memory goes with every resume, and gets another name with every suspend.
+    if (seen === undefined) return volume.role === "State" ? [] : [volume];
+    return [described({ ...volume, state: seen.state }, declared, seen.sizeBytes)];
   });
   const added = machine.volumes
-    .filter(({ id, isOwn }) => isOwn && !old.some((volume) => volume.id === id))
+    .filter(({ id, isOwn }) => isOwn || taken.includes(id))
+    .filter(({ id }) => !old.some((volume) => volume.id === id))
     // A disk that no spec ever named is a person's.
     .filter(({ role, disk }) => role !== "Disk" || disk !== undefined)
     .map(({ id, role, disk, storage, state, sizeBytes }) => {
@@ -65,4 +69,10 @@ function described(
     ...(onDelete === undefined ? {} : { onDelete }),
     ...(sizeBytes === undefined ? {} : { size: String(sizeBytes) }),
   };
+}
+
+/** A disk that was detached says since when. */
+function dated({ since, ...volume }: ClaimVolume, nowMs: number): ClaimVolume {
+  if (volume.state === "Attached" || volume.disk === undefined) return volume;
+  return { ...volume, since: since ?? formatTime(nowMs) };
 }

@@ -7,7 +7,7 @@ import { stepOrWait, type Next, type PlanInput } from "./next.ts";
 /** A machine that is ours and should go: let go, or off, accounted for and destroyed. */
 export function planVmDeletion(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
   const { declared } = input;
-  const change = claimChange(declared, claim, machine);
+  const change = claimChange(input, claim, machine);
   if (change !== undefined) return { do: "record", change };
   const at = { node: machine.node, version: machine.version };
   if (declared.fate === "Retain") {
@@ -21,7 +21,8 @@ export function planVmDeletion(input: PlanInput, claim: ClaimSpec, machine: Mach
   const strangers = machine.volumes.filter((volume) => volume.isOwn && !mayGo(claim, volume));
   if (strangers.length > 0) return { do: "fail", failure: unaccounted(claim, strangers) };
   if (machine.power === "Unknown") return { do: "wait", kind: "Task", name: "the power state" };
-  if (machine.power !== "Stopped") return planVmPowerOff(input, claim, machine);
+  const isStill = machine.power === "Stopped" || machine.power === "Suspended";
+  if (!isStill) return planVmPowerOff(input, claim, machine);
   const found = accountFor(input, claim);
   if (found !== undefined) return found;
   const volumes = machine.volumes.filter(({ isOwn }) => isOwn).map(({ id }) => id);

@@ -1,11 +1,74 @@
 import type { ClaimSpec } from "../../api/index.ts";
 import type { Machine } from "../../hypervisor/index.ts";
-import { stepOrWait, type Next, type PlanInput } from "./next.ts";
+import { basisOf, stepOrWait, type Found, type Next, type PlanInput } from "./next.ts";
+
+export const startIntent = "Start the machine.";
+
+/** The power that is declared, and the restarts that changes need and may have. */
+export function planVmPower(input: PlanInput, claim: ClaimSpec, found: Found): Next | undefined {
+  const { declared } = input;
+  const { machine } = found;
+  if (machine.power === "Unknown") return planVmUnknownPower(input, claim, machine);
+  const wanted = declared.power;
+  if (machine.power === "Stopped") {
+    return wanted === "Stopped" ? undefined : start(input, claim, machine);
+  }
+  if (machine.power === "Suspended") {
+    // What is in its memory is not thrown away: it goes on first, and is then shut down.
+    return wanted === "Suspended" ? undefined : start(input, claim, machine);
+  }
+  if (wanted === "Stopped" || declared.wantsRestart) return planVmPowerOff(input, claim, machine);
+  const restart = planVmRestart(input, claim, found);
+  if (restart !== undefined) return restart;
+  if (wanted === "Suspended") return suspend(input, claim, machine);
+  return machine.power === "Paused" ? resume(input, claim, machine) : undefined;
+}
+
+/** A machine in the making was not asked for its power: it never ran, so it can be started. */
+function planVmUnknownPower(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
+  if (!input.isPowerUnasked) return { do: "wait", kind: "Task", name: "the power state" };
+  const isFirst = !claim.everStood && input.declared.power !== "Stopped";
+  return isFirst ? start(input, claim, machine) : { do: "look" };
+}
+
+/** Changes that wait for a restart or for the machine to be off, where that is allowed. */
+function planVmRestart(input: PlanInput, claim: ClaimSpec, found: Found): Next | undefined {
+  const { machine, later } = found;
+  const { updatePolicy, shutdown } = input.declared;
+  if (updatePolicy === "PowerOff" && later.length > 0) return planVmPowerOff(input, claim, machine);
+  if (updatePolicy === "Live" || machine.pending.length === 0) return undefined;
+  const isAsked = machine.power === "Running" && shutdown.graceSeconds > 0;
+  if (!isAsked || input.isShutdownIgnored || !claim.everStood) {
+    return planVmPowerOff(input, claim, machine);
+  }
+  const { graceSeconds } = shutdown;
+  const operation = { kind: "reboot", claim, at: basisOf(machine), graceSeconds } as const;
+  const intent = `Restart the guest for: ${machine.pending.join(", ")}.`.slice(0, 1000);
+  return stepOrWait(input, { name: "Reboot", operation, intent }, machine.lock);
+}
+
+function start(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
+  const operation = { kind: "powerOn", claim, at: basisOf(machine) } as const;
+  const intent = machine.power === "Suspended" ? "Resume the machine." : startIntent;
+  return stepOrWait(input, { name: "Start", operation, intent }, machine.lock);
+}
+
+function resume(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
+  const operation = { kind: "resume", claim, at: basisOf(machine) } as const;
+  const intent = "Let the paused machine go on.";
+  return stepOrWait(input, { name: "Resume", operation, intent }, machine.lock);
+}
+
+function suspend(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
+  const operation = { kind: "suspend", claim, at: basisOf(machine) } as const;
+  const intent = "Save the machine's memory to disk and stop it.";
+  return stepOrWait(input, { name: "Suspend", operation, intent }, machine.lock);
+}
 
 /** Off: by asking the guest first, then by force if that is allowed. */
 export function planVmPowerOff(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
   const { graceSeconds, force } = input.declared.shutdown;
-  const at = { node: machine.node, version: machine.version };
+  const at = basisOf(machine);
   const isAsking = machine.power === "Running" && graceSeconds > 0 && !input.isShutdownIgnored;
   if (isAsking && claim.everStood) {
     const mode = "Graceful";

@@ -112,6 +112,7 @@ function told(next: Next): string {
       return `rest ${next.drift.length} ${next.pending.length}`;
     case "reserve":
     case "sweep":
+    case "look":
     case "protect":
       return next.do;
   }
@@ -334,7 +335,7 @@ const cases: readonly Case[] = [
   {
     reason: "unless it may be restarted",
     input: { declared: { ...declared, updatePolicy: "Reboot" }, seen: ours({ pending: ["cpu"] }) },
-    next: "step Shutdown",
+    next: "step Reboot",
   },
   {
     reason: "a running machine is shut down first",

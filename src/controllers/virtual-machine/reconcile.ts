@@ -1,6 +1,6 @@
 import { finalizers, virtualMachineKind, vmReasons } from "../../api/index.ts";
-import type { VirtualMachine } from "../../api/index.ts";
-import type { Failure } from "../../hypervisor/index.ts";
+import type { Claim, ClaimSpec, VirtualMachine } from "../../api/index.ts";
+import type { Failure, Seen } from "../../hypervisor/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
 import {
   addFinalizer,
@@ -16,6 +16,7 @@ import { performStep, restartHandled } from "./effects.ts";
 import { failVm, handledOf, hasGivenUp } from "./failing.ts";
 import type { Next, OpenOperation, PlanInput } from "./next.ts";
 import { planVm } from "./plan.ts";
+import { startIntent } from "./plan-power.ts";
 import { reserveId } from "./reserve.ts";
 import { noWorker, settleOperation } from "./settling.ts";
 import {
@@ -28,6 +29,9 @@ import {
   type Turn,
   type VmDeps,
 } from "./turn.ts";
+
+/** Steps after which a machine that never stood may run. */
+const powerSteps: ReadonlySet<string> = new Set(["Start", "PowerOff", "Suspend", "Resume"]);
 
 const lockMs = 5_000;
 const settleMs = 1_000;
@@ -105,18 +109,56 @@ async function observeAndPlan(
   if (claim === undefined) {
     return isDeleting(turn.vm) ? letGo(turn) : reserveFrom(turn, declaring.value);
   }
-  const sinceMs = Date.parse(claim.spec.reservedAt ?? formatTime(deps.clock.nowMs()));
-  const workerNeverStarted = turn.vm.status?.operation?.task === noWorker;
-  turn.seen = await driver.observe(claim.spec, { sinceMs, workerNeverStarted });
-  const { isShutdownIgnored = false } = turn.memory;
   const { declared } = declaring.value;
-  const nowMs = deps.clock.nowMs();
-  const input = { declared, claim: claim.spec, seen: turn.seen, nowMs, open, isShutdownIgnored };
-  const next = await recordAndPlan(turn, input);
-  if (next.do !== "sweep") return act(turn, next, declaring.value);
+  const isPowerUnasked = !needsPower(turn, claim.spec);
+  const seen = await see(turn, claim, isPowerUnasked);
+  turn.seen = seen;
+  const input: PlanInput = {
+    declared,
+    claim: claim.spec,
+    seen,
+    nowMs: deps.clock.nowMs(),
+    open,
+    isShutdownIgnored: turn.memory.isShutdownIgnored ?? false,
+    isPowerUnasked,
+    lastDone: turn.memory.done?.intent,
+    changeOf: (path, machine) => driver.changeOf(path, machine),
+  };
+  const next = await lookCloser(turn, input, await recordAndPlan(turn, input));
+  return act(turn, next, declaring.value);
+}
+
+/** What the plan asks to be looked at beside the machine, each at most once. */
+async function lookCloser(turn: ConnectedTurn, input: PlanInput, next: Next): Promise<Next> {
+  const { claim, driver } = turn;
+  if (claim === undefined) return next;
+  if (next.do === "look") {
+    turn.seen = await see(turn, claim, false);
+    const seen = { ...input, claim: claim.spec, seen: turn.seen, isPowerUnasked: false };
+    return lookCloser(turn, seen, await recordAndPlan(turn, seen));
+  }
+  if (next.do !== "sweep" || input.leftovers !== undefined) return next;
   const leftovers = await driver.leftovers(claim.spec);
-  if (!leftovers.ok) return failVm(turn, leftovers.failure);
-  return act(turn, planVm({ ...input, leftovers: leftovers.value }), declaring.value);
+  if (!leftovers.ok) return { do: "fail", failure: leftovers.failure };
+  return planVm({ ...input, claim: claim.spec, leftovers: leftovers.value });
+}
+
+/** What stands under the Claim. Nothing does where nothing was ever sent: preflight has looked. */
+async function see(turn: ConnectedTurn, claim: Claim, withoutPower: boolean): Promise<Seen> {
+  const { memory, deps, driver, vm } = turn;
+  const isFresh = memory.reserved === claim.metadata.name && vm.status?.operation === undefined;
+  delete memory.reserved;
+  if (isFresh && claim.spec.state === "Reserved") return { at: "absent" };
+  const sinceMs = Date.parse(claim.spec.reservedAt ?? formatTime(deps.clock.nowMs()));
+  const workerNeverStarted = vm.status?.operation?.task === noWorker;
+  return driver.observe(claim.spec, { sinceMs, workerNeverStarted, withoutPower });
+}
+
+/** A machine in the making was never started, as long as nobody wrote down that it should be. */
+function needsPower({ vm, memory }: ConnectedTurn, claim: ClaimSpec): boolean {
+  const isMaking = !claim.everStood && !isDeleting(vm);
+  const step = vm.status?.operation?.step ?? "";
+  return !isMaking || powerSteps.has(step) || memory.done?.intent === startIntent;
 }
 
 /**
@@ -158,7 +200,8 @@ async function act(turn: ConnectedTurn, next: Next, declaring: Declaring): Promi
       await writeView(turn, { state: { is: "protected" } });
       return stalled(vmReasons.Protected);
     case "sweep":
-      return again("Sweep");
+    case "look":
+      return again("LookAgain");
     case "finish":
       return finish(turn, next.how);
     case "rest":

@@ -75,7 +75,11 @@ async function writeReservation(turn: ConnectedTurn, reservation: Reservation): 
     place: { hypervisor: hypervisor.name, externalId, identity, node },
   });
   const reserved = await turn.deps.ledger.reserve(reservation);
-  if (reserved.is === "ours") return again("Reserved");
+  if (reserved.is === "ours") {
+    const name = reserved.claim.metadata.name ?? "";
+    if (turn.vm.status?.operation === undefined) turn.memory.reserved = name;
+    return again("Reserved");
+  }
   if (mayChooseAnother(turn)) return avoidId(turn, externalId);
   return failVm(turn, takenId(externalId, reserved.by.spec.owner));
 }

@@ -89,7 +89,7 @@ async function lookAtTask(
       return again("Blocked", blockedMs);
     case "failed":
       settle(turn);
-      if (operation.step === "Shutdown") {
+      if (operation.step === "Shutdown" || operation.step === "Reboot") {
         memory.isShutdownIgnored = true;
         return undefined;
       }

@@ -1,5 +1,6 @@
-import type { VirtualMachine, VirtualMachineStatus } from "../../api/index.ts";
+import type { ClaimSpec, VirtualMachine, VirtualMachineStatus } from "../../api/index.ts";
 import type { Machine, Seen } from "../../hypervisor/index.ts";
+import { defined } from "../failures/index.ts";
 
 /** As many devices as the status lists that nobody declared. */
 const undeclaredMax = 32;
@@ -8,6 +9,7 @@ const undeclaredMax = 32;
 export function observedPart(
   vm: VirtualMachine,
   seen: Seen | undefined,
+  claim: ClaimSpec | undefined,
 ): Partial<VirtualMachineStatus> {
   if (seen?.at === "unknown" && vm.status?.powerState) return { powerState: "Unknown" };
   if (seen?.at !== "ours") return {};
@@ -16,8 +18,10 @@ export function observedPart(
   return {
     externalId,
     node,
-    powerState: power,
+    // A machine in the making is not asked for its power.
+    ...(power === "Unknown" && claim?.everStood !== true ? {} : { powerState: power }),
     disks: disksOf(machine),
+    ...detachedPart(vm, machine, claim),
     networks: networksOf(machine),
     undeclared: undeclaredDevices(vm, machine),
   };
@@ -28,6 +32,23 @@ function disksOf({ disks }: Machine): NonNullable<VirtualMachineStatus["disks"]>
     if (name === undefined) return [];
     return [{ name, volume, storage, size: String(sizeBytes), device: slot }];
   });
+}
+
+/** Disks that are the machine's and that it does not use now. */
+function detachedPart(
+  { status }: VirtualMachine,
+  machine: Machine,
+  claim: ClaimSpec | undefined,
+): Pick<VirtualMachineStatus, "detachedDisks"> {
+  const used = new Set(machine.disks.map(({ name }) => name));
+  const detached = (claim?.volumes ?? []).flatMap(({ id, disk, storage, size, state, since }) => {
+    if (state !== "Detached" || disk === undefined || used.has(disk)) return [];
+    return [[disk, defined({ name: disk, volume: id, storage, size, since })] as const];
+  });
+  const detachedDisks = [...new Map(detached).values()];
+  // Where there never were any there is nothing to say.
+  const isSaid = detachedDisks.length > 0 || status?.detachedDisks !== undefined;
+  return isSaid ? { detachedDisks } : {};
 }
 
 function networksOf({ networks }: Machine): NonNullable<VirtualMachineStatus["networks"]> {

@@ -44,7 +44,7 @@ export function statusOf(vm: VirtualMachine, view: VmView, nowMs: number): Virtu
     ...old,
     observedGeneration: keepsReady(vm, view) ? observedGeneration : generation,
     appliedGeneration: isApplied(view) ? generation : appliedGeneration,
-    ...observedPart(vm, seen),
+    ...observedPart(vm, seen, claim),
     ...place,
     ...handled,
     ...deletionPolicyPart(vm, claim),
@@ -217,7 +217,8 @@ function stands(vm: VirtualMachine, { claim, seen }: VmView): boolean {
 }
 
 function hasDisks({ spec }: VirtualMachine, machine: Machine): boolean {
-  return (spec.disks ?? []).every(({ name }) => machine.disks.some((disk) => disk.name === name));
+  const declared = (spec.disks ?? []).filter(({ state }) => state !== "Absent");
+  return declared.every(({ name }) => machine.disks.some((disk) => disk.name === name));
 }
 
 function syncedOf(vm: VirtualMachine, view: VmView, summary: Summary): ConditionState {
@@ -243,7 +244,7 @@ function syncedOf(vm: VirtualMachine, view: VmView, summary: Summary): Condition
 
 function* observedConditions(
   vm: VirtualMachine,
-  { seen, state }: VmView,
+  { seen, state, claim }: VmView,
   summary: Summary,
 ): Iterable<ConditionState> {
   if (seen === undefined) return;
@@ -259,7 +260,8 @@ function* observedConditions(
   const whole = provisioned(vm, machine);
   // One failure, told by everything that it keeps from being so.
   yield isFailed && whole.status === "False" ? { ...whole, ...summary } : whole;
-  yield running(machine);
+  const isMade = claim?.everStood === true || machine?.power !== "Unknown";
+  yield running(isMade ? machine : undefined);
   yield agentReady(vm);
 }
 

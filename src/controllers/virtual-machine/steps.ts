@@ -5,6 +5,10 @@ import type { Operation } from "../../hypervisor/index.ts";
 export type StepName =
   | "Create"
   | "AddDisk"
+  | "Attach"
+  | "Detach"
+  | "DestroyDisk"
+  | "MoveDisk"
   | "Grow"
   | "Configure"
   | "Stamp"
@@ -12,6 +16,9 @@ export type StepName =
   | "Start"
   | "Shutdown"
   | "PowerOff"
+  | "Reboot"
+  | "Suspend"
+  | "Resume"
   | "Destroy"
   | "RemoveVolume";
 
@@ -43,6 +50,10 @@ const settleMs = 60_000;
 export const stepTraits: Readonly<Record<StepName, StepTraits>> = {
   Create: { reason: "Creating", settleMs, does: ["Create"], isCopy: false },
   AddDisk: { reason: "Creating", settleMs, does: ["Configure"], isCopy: true },
+  Attach: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false },
+  Detach: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false },
+  DestroyDisk: { reason: "Updating", settleMs, does: ["Configure", "Other"], isCopy: false },
+  MoveDisk: { reason: "Moving", settleMs, does: ["MoveDisk"], isCopy: true },
   Grow: { reason: "Updating", settleMs, does: ["Grow"], isCopy: false },
   Configure: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false },
   Stamp: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false },
@@ -50,6 +61,9 @@ export const stepTraits: Readonly<Record<StepName, StepTraits>> = {
   Start: { reason: "Starting", settleMs, does: ["Start"], isCopy: false },
   Shutdown: { reason: "Stopping", settleMs, does: ["Stop"], isCopy: false },
   PowerOff: { reason: "Stopping", settleMs, does: ["Stop"], isCopy: false },
+  Reboot: { reason: "Updating", settleMs, does: ["Reboot"], isCopy: false },
+  Suspend: { reason: "Stopping", settleMs, does: ["Suspend"], isCopy: false },
+  Resume: { reason: "Starting", settleMs, does: ["Resume"], isCopy: false },
   Destroy: { reason: "Deleting", settleMs, does: ["Destroy"], isCopy: false },
   RemoveVolume: { reason: "Deleting", settleMs, does: ["Other"], isCopy: false },
 };
@@ -60,8 +74,14 @@ export function isStepName(text: string): text is StepName {
 
 /** The slots that a step needs, all at once. The VM's own are its key: it runs once at a time. */
 export function slotsOf({ name, operation }: Step, hypervisor: string): string[] {
-  const isCopy = operation.kind === "addDisk" && stepTraits[name].isCopy;
-  return slotNames(hypervisor, nodeOf(operation), isCopy ? operation.disk.storage : undefined);
+  const storage = stepTraits[name].isCopy ? copiesTo(operation) : undefined;
+  return slotNames(hypervisor, nodeOf(operation), storage);
+}
+
+/** The storage that data is copied onto. */
+function copiesTo(operation: Operation): string | undefined {
+  if (operation.kind === "addDisk") return operation.disk.storage;
+  return operation.kind === "moveDisk" ? operation.storage : undefined;
 }
 
 export function slotNames(

@@ -1,5 +1,5 @@
 import type { VirtualMachine, VMImage, VMImageStatus } from "../../api/index.ts";
-import type { Inventory } from "../../hypervisor/index.ts";
+import type { Inventory, StorageContent } from "../../hypervisor/index.ts";
 
 export type Copy = NonNullable<VMImageStatus["copies"]>[number];
 
@@ -28,7 +28,8 @@ export function planTargets(
   const wishes = [...wishesOf(image), ...vms.flatMap(wishOf)];
   const targets = wishes.flatMap(({ hypervisor, storage, node }) => {
     const host = hosts.find(({ name }) => name === hypervisor);
-    return host === undefined ? [] : targetOn(host, storage, node);
+    const content = useOf(image) === "Disc" ? "ISOs" : "Images";
+    return host === undefined ? [] : targetOn(host, { content, storage, node });
   });
   return [...new Map(targets.map((target) => [JSON.stringify(placeOf(target)), target])).values()];
 }
@@ -42,7 +43,9 @@ interface Wish {
 /** The images that a machine comes from, by their keys. */
 export function imagesWanted({ metadata, spec }: VirtualMachine): string[] {
   const { image, clone } = spec.source ?? {};
-  const names = [image?.name, clone?.imageRef?.name].filter((name) => name !== undefined);
+  const discs = (spec.cdroms ?? []).map(({ imageRef }) => imageRef?.name);
+  const wanted = [image?.name, clone?.imageRef?.name, ...discs];
+  const names = wanted.filter((name) => name !== undefined);
   return names.map((name) => `${metadata.namespace ?? ""}/${name}`);
 }
 
@@ -51,9 +54,10 @@ export function wishesFor(vm: VirtualMachine): readonly object[] {
   return wishOf(vm);
 }
 
-/** A machine whose place is known and that has no disks yet. */
+/** A machine whose place is known and that has no disks yet, or that has drives for discs. */
 function wishOf({ spec, status }: VirtualMachine): Wish[] {
-  if (status?.node === undefined || status.disks !== undefined) return [];
+  const hasDiscs = spec.cdroms?.some(({ imageRef }) => imageRef !== undefined) ?? false;
+  if (status?.node === undefined || (status.disks !== undefined && !hasDiscs)) return [];
   return [{ hypervisor: spec.hypervisorRef.name, node: status.node }];
 }
 
@@ -65,12 +69,14 @@ function wishesOf({ spec }: VMImage): Wish[] {
 
 function targetOn(
   { name: hypervisor, imageStorage, inventory }: ImageHost,
-  wanted: string | undefined,
-  node: string | undefined,
+  { content, storage: wanted, node }: Omit<Wish, "hypervisor"> & { content: StorageContent },
 ): Target[] {
-  const storage = wanted ?? imageStorage;
-  const row = inventory.storages.find((candidate) => {
-    const takes = candidate.contents.includes("Images") && candidate.isUsable;
+  const takesIt = inventory.storages.filter(({ contents }) => contents.includes(content));
+  // The default for images need not take discs.
+  const isDefault = takesIt.some(({ name }) => name === imageStorage);
+  const storage = wanted ?? (isDefault ? imageStorage : undefined);
+  const row = takesIt.find((candidate) => {
+    const takes = candidate.isUsable;
     const isNamed = storage === undefined || candidate.name === storage;
     return takes && isNamed && (node === undefined || candidate.node === node);
   });
@@ -86,6 +92,11 @@ export function placeOf({ hypervisor, storage, node, isShared }: Target): Partia
 export function isAt(copy: Copy, target: Target): boolean {
   const { hypervisor, storage, node } = placeOf(target);
   return copy.hypervisor === hypervisor && copy.storage === storage && copy.node === node;
+}
+
+/** What the file is for: to fill disks, or to lie in a drive. */
+export function useOf({ spec }: VMImage): "Disk" | "Disc" {
+  return spec.format === "iso" ? "Disc" : "Disk";
 }
 
 /** Berth's own name carries the checksum: it is the file, wherever it is. */

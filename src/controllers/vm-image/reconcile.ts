@@ -18,7 +18,15 @@ import {
 } from "../../runtime/index.ts";
 import type { WrittenObjects } from "../claims/index.ts";
 import type { Connection, Connections } from "../hypervisor/index.ts";
-import { fileNameOf, isAt, planTargets, type Copy, type ImageHost, type Target } from "./plan.ts";
+import {
+  fileNameOf,
+  isAt,
+  planTargets,
+  useOf,
+  type Copy,
+  type ImageHost,
+  type Target,
+} from "./plan.ts";
 import { imageStatusOf, type ImageView } from "./status.ts";
 import { comingCopy, findFile, findVolume } from "./steps.ts";
 
@@ -37,6 +45,8 @@ export interface ImageDeps {
 
 /** What a process remembers of an image. All of it can be lost: the file's name tells. */
 export interface ImageMemory {
+  /** When a volume was last looked for, and under which generation it was found. */
+  looked?: { readonly atMs: number; readonly generation: number };
   task?: { readonly target: Target; readonly handle: TaskHandle; pollMs: number };
 }
 
@@ -44,6 +54,8 @@ const pollMsFirst = 200;
 const pollMsMost = 2_000;
 const fencedMs = 1_000;
 const downloadMs = 60_000;
+/** A volume that was found is not looked for again so soon, however many machines come from it. */
+const foundMs = 15 * 60_000;
 
 /** Finds out where an image is, and brings it to one more place where it is needed. */
 export async function reconcileImage(key: string, deps: ImageDeps): Promise<Outcome> {
@@ -63,6 +75,12 @@ async function find(image: VMImage, deps: ImageDeps): Promise<Outcome> {
   const reach = deps.connections.of((volume ?? template)?.hypervisorRef.name ?? "");
   if (reach.is === "away") return trouble(image, deps, { copies: [], failure: reach.failure });
   if (volume === undefined) return rest(image, deps, []);
+  const memory = memoryOf(image, deps);
+  const { generation = 0 } = image.metadata;
+  const nowMs = deps.clock.nowMs();
+  const isKnown = memory.looked?.generation === generation && image.status?.copies?.length === 1;
+  if (isKnown && nowMs - (memory.looked?.atMs ?? 0) < foundMs) return settled;
+  memory.looked = { atMs: nowMs, generation };
   const copy = await findVolume(reach.connection, volume.id);
   if (!copy.ok) return trouble(image, deps, { copies: [], failure: copy.failure });
   // A disk of a machine is no image file, and yet can be copied: only preflight can tell.
@@ -140,7 +158,8 @@ async function fetch(image: VMImage, deps: ImageDeps, delivery: Delivery): Promi
     deadline: formatTime(nowMs + downloadMs),
   };
   await write(image, deps, { copies: [...copies, comingCopy(target)], operation });
-  const fetching = { kind: "fetchImage", node, storage, url, fileName, checksum } as const;
+  const use = useOf(image);
+  const fetching = { kind: "fetchImage", use, node, storage, url, fileName, checksum } as const;
   const begun = await connection.driver.begin(fetching, deps.fence);
   switch (begun.outcome) {
     case "task":

@@ -1,7 +1,7 @@
 import type { VMImage } from "../../api/index.ts";
 import type { Answer, ImageFile } from "../../hypervisor/index.ts";
 import type { Connection } from "../hypervisor/index.ts";
-import { fileNameOf, placeOf, type Copy, type Target } from "./plan.ts";
+import { fileNameOf, placeOf, useOf, type Copy, type Target } from "./plan.ts";
 
 /** The copies of a volume or template: it is where it is. */
 export async function findVolume(
@@ -28,7 +28,10 @@ export async function findFile(
   target: Target,
 ): Promise<Answer<Copy | undefined>> {
   const { node, storage } = target;
-  const files = await connection.driver.images({ node, storage });
+  const place = { node, storage };
+  const { driver } = connection;
+  const isDisc = useOf(image) === "Disc";
+  const files = await (isDisc ? driver.discs(place) : driver.images(place));
   if (!files.ok) return files;
   const fileName = fileNameOf(image);
   const file = files.value.find((candidate) => candidate.fileName === fileName);

@@ -1,0 +1,194 @@
+import type { ClaimSpec } from "../../api/index.ts";
+import type { DiskShape, Machine, NewDisk, SeenDisk, Shape } from "../../hypervisor/index.ts";
+import { basisOf, stepOrWait, type Found, type Next, type PlanInput } from "./next.ts";
+import type { Step } from "./steps.ts";
+
+type ClaimVolume = NonNullable<ClaimSpec["volumes"]>[number];
+
+/** One machine, and what is known of it. */
+interface At {
+  readonly claim: ClaimSpec;
+  readonly machine: Machine;
+}
+
+/** Disks: destroyed, detached, attached or made, put on another bus, moved, grown. */
+export function planVmDisks(
+  input: PlanInput,
+  claim: ClaimSpec,
+  { machine, differences, later }: Found,
+): Next | undefined {
+  const at = { claim, machine };
+  const found = planVmDestroyed(input, at) ?? planVmMissing(input, at);
+  if (found !== undefined) return found;
+  const isOtherBus = ({ name }: NewDisk): boolean => {
+    const path = `disks[${name}].bus`;
+    return differences.some((one) => one.path === path) && !later.includes(path);
+  };
+  const misplaced = input.declared.disks.find(isOtherBus);
+  const leaving = misplaced?.name ?? removedDisk(input, machine);
+  const step =
+    (leaving === undefined ? undefined : detachStep(at, leaving)) ??
+    moveStep(input, at) ??
+    growStep(input, at);
+  return step && stepOrWait(input, step, machine.lock);
+}
+
+/** Disks that the Claim knows and the machine lacks: an empty one in their place would hide it. */
+export function lostDisks(disks: readonly NewDisk[], claim: ClaimSpec, machine: Machine): string[] {
+  return disks
+    .filter(({ name }) => seenDisk(machine, name) === undefined)
+    .filter(({ name }) => {
+      return (
+        volumesOf(claim, name).length > 0 && keptVolume({ claim, machine }, name) === undefined
+      );
+    })
+    .map(({ name }) => name);
+}
+
+/**
+ * Disks whose entry says Absent: destroyed one by one. The Claim forgets a volume when neither the
+ * machine nor a listing of the storages shows it any more.
+ */
+function planVmDestroyed(input: PlanInput, { claim, machine }: At): Next | undefined {
+  for (const name of input.declared.absentDisks ?? []) {
+    const [volume] = volumesOf(claim, name);
+    if (volume === undefined) continue;
+    const isThere = machine.volumes.some(({ id }) => id === volume.id);
+    if (!isThere && input.leftovers === undefined) return { do: "sweep" };
+    if (!isThere && !input.leftovers?.some((one) => one.volume === volume.id)) {
+      const volumes = claim.volumes?.filter(({ id }) => id !== volume.id) ?? [];
+      return { do: "record", change: { volumes } };
+    }
+    const at = basisOf(machine);
+    const operation = { kind: "destroyDisk", claim, at, volume: volume.id } as const;
+    const intent = `Destroy the disk ${name}, which is the volume ${volume.id}.`;
+    return stepOrWait(input, { name: "DestroyDisk", operation, intent }, machine.lock);
+  }
+  return undefined;
+}
+
+/** A disk that is declared and not there: the one that was detached, or a new one. */
+function planVmMissing(input: PlanInput, at: At): Next | undefined {
+  const { machine } = at;
+  const missing = input.declared.disks.filter(({ name }) => !seenDisk(machine, name));
+  const [first] = missing;
+  if (first === undefined) return undefined;
+  const unmarked = missing.filter(({ name }) => machine.mark?.disks[name] === undefined);
+  if (unmarked.length > 0) return stepOrWait(input, stampStep(at, unmarked), machine.lock);
+  const kept = keptVolume(at, first.name);
+  const step =
+    kept === undefined
+      ? addDiskStep(input, at, first)
+      : attachStep(input, at, { disk: first, volume: kept.id });
+  return stepOrWait(input, step, machine.lock);
+}
+
+/** A disk that a spec once named and this one does not. What nobody named is a person's. */
+function removedDisk({ declared }: PlanInput, machine: Machine): string | undefined {
+  const names = new Set(declared.disks.map(({ name }) => name));
+  return machine.disks
+    .map(({ name }) => name)
+    .find((name) => name !== undefined && !names.has(name));
+}
+
+function seenDisk(machine: Machine, name: string): SeenDisk | undefined {
+  return machine.disks.find((disk) => disk.name === name);
+}
+
+function volumesOf({ volumes = [] }: ClaimSpec, name: string): ClaimVolume[] {
+  return volumes.filter(({ disk, role }) => disk === name && role === "Disk");
+}
+
+/** The volume that the machine keeps of a disk, or that was detached from it. */
+function keptVolume({ claim, machine }: At, name: string): ClaimVolume | undefined {
+  const known = volumesOf(claim, name);
+  const there = known.filter(({ id }) => machine.volumes.some((volume) => volume.id === id));
+  return there.at(-1) ?? known.filter(({ state }) => state === "Detached").at(-1);
+}
+
+function stampStep({ claim, machine }: At, disks: readonly NewDisk[]): Step {
+  const named = disks.map(({ name, bus }) => (bus === undefined ? { name } : { name, bus }));
+  const at = basisOf(machine);
+  const operation = { kind: "stamp", claim, at, disks: named, networks: [] } as const;
+  const names = disks.map(({ name }) => name).join(", ");
+  return { name: "Stamp", operation, intent: `Choose places for the disks ${names}.` };
+}
+
+function addDiskStep({ declared }: PlanInput, { claim, machine }: At, disk: NewDisk): Step {
+  const taken = claim.everStood ? undefined : declared.takes?.[disk.name];
+  const order = orderWith(declared.shape, machine, disk.name);
+  const at = basisOf(machine);
+  if (taken !== undefined) {
+    const operation = { kind: "attach", claim, at, disk: optionsOf(disk), volume: taken } as const;
+    const intent = `Take the volume ${taken} as the disk ${disk.name}.`;
+    return { name: "Attach", operation: { ...operation, take: true, ...order }, intent };
+  }
+  const also = claim.everStood ? {} : { also: firstTime(declared.shape) };
+  const operation = { kind: "addDisk", claim, at, disk, ...order, ...also } as const;
+  return { name: "AddDisk", operation, intent: `Make the disk ${disk.name} on ${disk.storage}.` };
+}
+
+/** The small volumes of a new machine are made together with its disk: it saves an effect. */
+function firstTime({ firmware, cloudInit }: Shape): Shape {
+  return { ...(firmware ? { firmware } : {}), ...(cloudInit ? { cloudInit } : {}) };
+}
+
+function attachStep(
+  { declared, lastDone }: PlanInput,
+  { claim, machine }: At,
+  { disk, volume }: { readonly disk: NewDisk; readonly volume: string },
+): Step {
+  const stamp = stampStep({ claim, machine }, [disk]);
+  // Only the driver knows whether the place that the name has is on this bus.
+  if (disk.bus !== undefined && lastDone !== stamp.intent) return stamp;
+  const at = basisOf(machine);
+  const order = orderWith(declared.shape, machine, disk.name);
+  const operation = { kind: "attach", claim, at, disk: optionsOf(disk), volume, ...order } as const;
+  return { name: "Attach", operation, intent: `Attach the disk ${disk.name} again.` };
+}
+
+/** The order to boot in, as far as it is there with this disk. */
+function orderWith(
+  shape: Shape,
+  machine: Machine,
+  disk: string,
+): { readonly bootOrder?: readonly string[] } {
+  const { networks = [], cdroms = [], bootOrder = [] } = shape;
+  const disks = [disk, ...machine.disks.map(({ name }) => name)];
+  const parts = [...networks, ...cdroms].map(({ name }) => name);
+  const order = bootOrder.filter((name) => disks.includes(name) || parts.includes(name));
+  return order.length > 0 ? { bootOrder: order } : {};
+}
+
+/** How a disk is attached, without what it is made of. */
+export function optionsOf(disk: NewDisk): DiskShape {
+  const { storage: _storage, sizeBytes: _size, format: _format, fill: _fill, ...rest } = disk;
+  return rest;
+}
+
+function detachStep({ claim, machine }: At, name: string): Step {
+  const part = { of: "disk", name } as const;
+  const operation = { kind: "detach", claim, at: basisOf(machine), part } as const;
+  return { name: "Detach", operation, intent: `Detach the disk ${name}; its data stays.` };
+}
+
+/** Only where the spec itself names the storage: a default that changed moves nothing. */
+function moveStep({ declared }: PlanInput, { claim, machine }: At): Step | undefined {
+  for (const { name: disk, storage } of declared.disks) {
+    const isElsewhere = seenDisk(machine, disk)?.storage !== storage;
+    if (!isElsewhere || declared.pinnedDisks?.includes(disk) !== true) continue;
+    const operation = { kind: "moveDisk", claim, at: basisOf(machine), disk, storage } as const;
+    return { name: "MoveDisk", operation, intent: `Move the disk ${disk} to ${storage}.` };
+  }
+  return undefined;
+}
+
+function growStep({ declared }: PlanInput, { claim, machine }: At): Step | undefined {
+  for (const { name: disk, sizeBytes = 0 } of declared.disks) {
+    if ((seenDisk(machine, disk)?.sizeBytes ?? 0) >= sizeBytes) continue;
+    const operation = { kind: "grow", claim, at: basisOf(machine), disk, sizeBytes } as const;
+    const intent = `Grow the disk ${disk} to ${sizeBytes} bytes.`;
+    return { name: "Grow", operation, intent };
+  }
+  return undefined;
+}
