@@ -65,6 +65,12 @@ type ModelChange =
 const gib = 1024 ** 3;
 const away: Failure = { category: "NetworkError", message: "The model does not answer." };
 
+const card = {
+  network: "lan",
+  device: "eth0",
+  addresses: [{ address: "10.0.0.5", prefix: 24 }],
+};
+
 /** A hypervisor in memory, with tasks that take time, locks, lost replies and strangers. */
 export class ModelHypervisor {
   readonly clock: VirtualClock;
@@ -166,7 +172,7 @@ export class ModelHypervisor {
       leftovers: (claim) => this.#answer(() => this.#leftovers(claim)),
       images: () => this.#answer(() => [...this.images.values()]),
       discs: () => this.#answer(() => []),
-      guest: () => this.#answer(() => ({ agent: "Silent" })),
+      guest: () => this.#answer(() => ({ agent: "Answered", cards: [card] })),
       changeOf: () => ({ class: "Live", detail: "The model takes everything." }),
       close: () => undefined,
     };

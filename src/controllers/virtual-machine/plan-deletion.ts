@@ -1,7 +1,7 @@
 import type { ClaimSpec } from "../../api/index.ts";
 import type { Failure, Machine, SeenVolume } from "../../hypervisor/index.ts";
 import { claimChange, withLeftovers } from "./plan-claim.ts";
-import { planVmPowerOff } from "./plan-power.ts";
+import { planVmPowerOff, planVmResume } from "./plan-power.ts";
 import { stepOrWait, type Next, type PlanInput } from "./next.ts";
 
 /** A machine that is ours and should go: let go, or off, accounted for and destroyed. */
@@ -13,6 +13,8 @@ export function planVmDeletion(input: PlanInput, claim: ClaimSpec, machine: Mach
   if (declared.fate === "Retain") {
     const found = accountFor(input, claim);
     if (found !== undefined) return found;
+    // What is suspended takes no change at all, not even of its mark.
+    if (machine.power === "Suspended") return planVmResume(input, claim, machine);
     const operation = { kind: "release", claim, at } as const;
     const intent = "Let the machine go: it stays, and is no longer Berth's.";
     return stepOrWait(input, { name: "Release", operation, intent }, machine.lock);

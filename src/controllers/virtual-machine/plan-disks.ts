@@ -49,22 +49,30 @@ export function lostDisks(disks: readonly NewDisk[], claim: ClaimSpec, machine: 
  * Disks whose entry says Absent: destroyed one by one. The Claim forgets a volume when neither the
  * machine nor a listing of the storages shows it any more.
  */
-function planVmDestroyed(input: PlanInput, { claim, machine }: At): Next | undefined {
+function planVmDestroyed(input: PlanInput, at: At): Next | undefined {
   for (const name of input.declared.absentDisks ?? []) {
-    const [volume] = volumesOf(claim, name);
-    if (volume === undefined) continue;
-    const isThere = machine.volumes.some(({ id }) => id === volume.id);
-    if (!isThere && input.leftovers === undefined) return { do: "sweep" };
-    if (!isThere && !input.leftovers?.some((one) => one.volume === volume.id)) {
-      const volumes = claim.volumes?.filter(({ id }) => id !== volume.id) ?? [];
-      return { do: "record", change: { volumes } };
-    }
-    const at = basisOf(machine);
-    const operation = { kind: "destroyDisk", claim, at, volume: volume.id } as const;
-    const intent = `Destroy the disk ${name}, which is the volume ${volume.id}.`;
-    return stepOrWait(input, { name: "DestroyDisk", operation, intent }, machine.lock);
+    const [volume] = volumesOf(at.claim, name);
+    // One that the guest does not let go yet is detached with the next restart.
+    if (volume === undefined || at.machine.pending.includes(`disks[${name}]`)) continue;
+    return planVmDestroyedVolume(input, at, volume);
   }
   return undefined;
+}
+
+function planVmDestroyedVolume(
+  input: PlanInput,
+  { claim, machine }: At,
+  { id, disk = "" }: ClaimVolume,
+): Next {
+  const isThere = machine.volumes.some((volume) => volume.id === id);
+  if (!isThere && input.leftovers === undefined) return { do: "sweep" };
+  if (!isThere && input.leftovers?.some(({ volume }) => volume === id) !== true) {
+    const volumes = claim.volumes?.filter((volume) => volume.id !== id) ?? [];
+    return { do: "record", change: { volumes } };
+  }
+  const operation = { kind: "destroyDisk", claim, at: basisOf(machine), volume: id } as const;
+  const intent = `Destroy the disk ${disk}, which is the volume ${id}.`;
+  return stepOrWait(input, { name: "DestroyDisk", operation, intent }, machine.lock);
 }
 
 /** A disk that is declared and not there: the one that was detached, or a new one. */

@@ -15,23 +15,30 @@ export function planVmMachine(input: PlanInput, claim: ClaimSpec, machine: Machi
   const refusal = refusalOf(input, claim, found);
   if (refusal !== undefined) return refusal;
   const isLeftAlone = isDriftLeftAlone(input, claim);
-  const next = isLeftAlone ? undefined : planVmForm(input, claim, found);
-  if (next !== undefined) return next;
   const mayPower = !isLeftAlone || input.declared.wantsRestart;
-  const power = mayPower ? planVmPower(input, claim, found) : undefined;
-  if (power !== undefined) return power;
+  return (
+    (isLeftAlone ? undefined : planVmForm(input, claim, found)) ??
+    (mayPower ? planVmPower(input, claim, found) : undefined) ??
+    planVmRest(claim, found, isLeftAlone)
+  );
+}
+
+function planVmRest(claim: ClaimSpec, found: Found, isLeftAlone: boolean): Next {
   if (!claim.everStood) return { do: "record", change: { everStood: true } };
-  const { differences, later } = found;
-  const pending = isLeftAlone ? machine.pending : [...machine.pending, ...later];
+  const { machine, differences, later } = found;
+  const pending = isLeftAlone ? machine.pending : [...new Set([...machine.pending, ...later])];
   return { do: "rest", drift: isLeftAlone ? differences : [], pending };
 }
 
 /** What differs; and of that, what has to wait until the machine is off. */
 function compare(input: PlanInput, claim: ClaimSpec, machine: Machine): Found {
   const differences = shapeDifferences(input.declared.shape, machine.shape);
-  const later = isOff(claim, machine)
-    ? []
-    : differences.filter(({ path }) => changeClass(input, path, machine) === "PowerOff");
+  const isLater = ({ path }: Difference): boolean => {
+    // What is suspended keeps its form with its memory.
+    if (machine.power === "Suspended") return true;
+    return !isOff(claim, machine) && changeClass(input, path, machine) === "PowerOff";
+  };
+  const later = differences.filter(isLater);
   return { machine, differences, later: later.map(({ path }) => path) };
 }
 
@@ -41,6 +48,7 @@ function isDriftLeftAlone({ declared }: PlanInput, claim: ClaimSpec): boolean {
 }
 
 function planVmForm(input: PlanInput, claim: ClaimSpec, found: Found): Next | undefined {
+  if (found.machine.power === "Suspended") return undefined;
   return planVmDisks(input, claim, found) ?? planVmShape(input, claim, found);
 }
 

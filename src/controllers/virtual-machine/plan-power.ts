@@ -47,6 +47,11 @@ function planVmRestart(input: PlanInput, claim: ClaimSpec, found: Found): Next |
   return stepOrWait(input, { name: "Reboot", operation, intent }, machine.lock);
 }
 
+/** A machine that is suspended to disk goes on from where it was. */
+export function planVmResume(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
+  return start(input, claim, machine);
+}
+
 function start(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
   const operation = { kind: "powerOn", claim, at: basisOf(machine) } as const;
   const intent = machine.power === "Suspended" ? "Resume the machine." : startIntent;

@@ -14,6 +14,7 @@ import { absent } from "./absent.ts";
 import { declare, type Declaring } from "./declare.ts";
 import { performStep, restartHandled } from "./effects.ts";
 import { failVm, handledOf, hasGivenUp } from "./failing.ts";
+import { askAgainMs, askGuest } from "./guest.ts";
 import type { Next, OpenOperation, PlanInput } from "./next.ts";
 import { planVm } from "./plan.ts";
 import { startIntent } from "./plan-power.ts";
@@ -157,8 +158,9 @@ async function see(turn: ConnectedTurn, claim: Claim, withoutPower: boolean): Pr
 /** A machine in the making was never started, as long as nobody wrote down that it should be. */
 function needsPower({ vm, memory }: ConnectedTurn, claim: ClaimSpec): boolean {
   const isMaking = !claim.everStood && !isDeleting(vm);
-  const step = vm.status?.operation?.step ?? "";
-  return !isMaking || powerSteps.has(step) || memory.done?.intent === startIntent;
+  const { operation, powerState } = vm.status ?? {};
+  const wasAsked = powerState !== undefined || memory.done?.intent === startIntent;
+  return !isMaking || wasAsked || powerSteps.has(operation?.step ?? "");
 }
 
 /**
@@ -285,13 +287,16 @@ async function rest(
   delete turn.memory.done;
   turn.isOpen = false;
   const wasReady = turn.vm.status?.failure === undefined && turn.vm.status?.operation === undefined;
-  await writeView(turn, {
-    state: { is: "resting", drift, pending },
-    handled: { ...handledOf(turn), ...restartHandled(turn) },
-  });
+  const state = { is: "resting", drift, pending } as const;
+  const handled = { ...handledOf(turn), ...restartHandled(turn) };
+  await writeView(turn, { state, handled });
   if (!wasReady) {
     const message = "The machine is as declared.";
     turn.deps.events.event(turn.vm, { type: "Normal", reason: vmReasons.Succeeded, message });
   }
-  return settled;
+  // A silent agent holds its caller up, so everything else is said before.
+  const guest = await askGuest(turn);
+  if (guest !== undefined) await writeView(turn, { state, handled, guest });
+  const askMs = askAgainMs(turn);
+  return askMs === undefined ? settled : again("Agent", askMs);
 }

@@ -1,10 +1,11 @@
 import { failureReasons, vmConditions, vmReasons } from "../../api/index.ts";
 import type { ClaimSpec, VirtualMachine, VirtualMachineStatus } from "../../api/index.ts";
-import type { Difference, Machine, Seen } from "../../hypervisor/index.ts";
+import type { Difference, GuestView, Machine, Seen } from "../../hypervisor/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
 import type { Condition } from "../../kernel/object.ts";
 import { setCondition, type ConditionState } from "../../runtime/index.ts";
 import { defined, failureText, type StatusFailure } from "../failures/index.ts";
+import { addressesOf } from "./guest.ts";
 import { observedPart } from "./status-observed.ts";
 
 export type StatusOperation = NonNullable<VirtualMachineStatus["operation"]>;
@@ -29,6 +30,8 @@ export interface VmView {
   readonly seen?: Seen | undefined;
   readonly claim?: ClaimSpec | undefined;
   readonly operation?: StatusOperation | undefined;
+  /** What the agent in the guest said, where it was asked. */
+  readonly guest?: GuestView | undefined;
   /** Set by the run itself: where the machine is going to be. */
   readonly place?: Pick<VirtualMachineStatus, "hypervisor" | "externalId" | "identity" | "node">;
   readonly handled?: Pick<VirtualMachineStatus, "handledReconcileAt" | "handledRestartAt">;
@@ -45,6 +48,7 @@ export function statusOf(vm: VirtualMachine, view: VmView, nowMs: number): Virtu
     observedGeneration: keepsReady(vm, view) ? observedGeneration : generation,
     appliedGeneration: isApplied(view) ? generation : appliedGeneration,
     ...observedPart(vm, seen, claim),
+    ...addressesPart(view),
     ...place,
     ...handled,
     ...deletionPolicyPart(vm, claim),
@@ -72,6 +76,17 @@ function failureOf(
   const isTriedAgain = old?.step !== undefined && operation?.step === old.step;
   return isTriedAgain ? old : undefined;
 }
+
+/** Addresses are those of a guest that runs; what was not asked stays as it was. */
+function addressesPart({ seen, guest }: VmView): {
+  addresses?: VirtualMachineStatus["addresses"] | undefined;
+} {
+  if (guest?.agent === "Answered") return { addresses: addressesOf(guest.cards) };
+  const isStill = seen?.at === "ours" && stillPowers.has(seen.machine.power);
+  return isStill || seen?.at === "absent" ? { addresses: undefined } : {};
+}
+
+const stillPowers: ReadonlySet<string> = new Set(["Stopped", "Suspended"]);
 
 function deletionPolicyPart(
   { spec }: VirtualMachine,
@@ -244,7 +259,7 @@ function syncedOf(vm: VirtualMachine, view: VmView, summary: Summary): Condition
 
 function* observedConditions(
   vm: VirtualMachine,
-  { seen, state, claim }: VmView,
+  { seen, state, claim, guest }: VmView,
   summary: Summary,
 ): Iterable<ConditionState> {
   if (seen === undefined) return;
@@ -262,7 +277,8 @@ function* observedConditions(
   yield isFailed && whole.status === "False" ? { ...whole, ...summary } : whole;
   const isMade = claim?.everStood === true || machine?.power !== "Unknown";
   yield running(isMade ? machine : undefined);
-  yield agentReady(vm);
+  const agent = agentReady(vm, machine, guest);
+  if (agent !== undefined) yield agent;
 }
 
 function provisioned(vm: VirtualMachine, machine: Machine | undefined): ConditionState {
@@ -293,12 +309,22 @@ function running(machine: Machine | undefined): ConditionState {
   }
 }
 
-function agentReady({ spec }: VirtualMachine): ConditionState {
+function agentReady(
+  { spec, status }: VirtualMachine,
+  machine: Machine | undefined,
+  guest: GuestView | undefined,
+): ConditionState | undefined {
   const type = vmConditions.AgentReady;
   if (spec.guestAgent?.enabled === false) {
     const message = "The machine has no channel for an agent.";
     return { type, status: "False", reason: vmReasons.AgentDisabled, message };
   }
+  if (guest?.agent === "Answered") {
+    return { type, status: "True", reason: vmReasons.Succeeded, message: "The agent answers." };
+  }
+  const old = status?.conditions?.find((condition) => condition.type === type);
+  const isKnown = guest === undefined && machine?.power === "Running";
+  if (isKnown && old?.status === "True") return undefined;
   const message = "No agent has answered yet. Nothing waits for it.";
   return { type, status: "False", reason: vmReasons.NoAgent, message };
 }

@@ -78,6 +78,8 @@ export interface VmMemory {
   done?: { readonly intent: string; readonly times: number };
   /** The guest was asked to shut down, and did not. */
   isShutdownIgnored?: boolean;
+  /** How often the agent in the guest was asked since the machine runs. */
+  agentAsked?: number;
   /** The Claim that was reserved a moment ago, for which nothing was ever sent. */
   reserved?: string;
   /** Ids that turned out to be of no use. */

@@ -78,7 +78,8 @@ export function demandSpec({ metadata, spec, status }: VirtualMachine, { sites }
   const sizes = [...(site.text(id) ?? "").matchAll(/^scsi\d+: .*size=(\d+)G/gm)].map(
     ([, size]) => size,
   );
-  for (const { name, size = "" } of spec.disks ?? []) {
+  for (const { name, size = "", state } of spec.disks ?? []) {
+    if (state === "Absent") continue;
     const wanted = size.replace("Gi", "");
     if (!sizes.includes(wanted)) demand(`a disk ${name} of`, wanted, sizes.join(", "));
   }

@@ -173,8 +173,8 @@ class History {
   /** Law 8: when all is as declared, nothing more is written. */
   async #demandRest(): Promise<void> {
     const { records, wires } = this.#world;
-    // What was just learned is still written down.
-    await this.#pass(15_000);
+    // What was just learned is still written down, and agents come up a while after their guests.
+    await this.#pass(60_000);
     const hypervisorWrites = (): number => {
       return [...wires.values()].reduce((sum, { writes }) => sum + writes, 0);
     };

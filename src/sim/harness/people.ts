@@ -13,6 +13,9 @@ const vmNames = ["web", "db", "mail", "ci"] as const;
 /** Ids that people choose themselves: few, so that they collide. */
 const chosenIds = ["300", "301"] as const;
 
+/** Always of one size: a disk that comes back can be as it was. */
+const dataDisk = { name: "data", size: "3Gi" };
+
 /** People who declare: what they create, edit and delete through the API. */
 export class People {
   readonly #world: World;
@@ -140,7 +143,7 @@ export class People {
     const hasImages = site?.release !== "7.4";
     const name = site?.name ?? "";
     const fromImage = hasImages && dice.chance(0.75);
-    const data = dice.chance(0.4) ? [{ name: "data", size: `${dice.between(1, 3)}${gib}` }] : [];
+    const data = dice.chance(0.4) ? [dataDisk] : [];
     return {
       hypervisorRef: { name },
       cpu: { cores: dice.between(1, 4) },
@@ -149,6 +152,7 @@ export class People {
       disks: [{ name: "root", size: `${dice.between(3, 6)}${gib}` }, ...data],
       networks: [{ name: "lan", bridge: "vmbr0" }],
       powerState: dice.chance(0.8) ? "Running" : "Stopped",
+      ...(dice.chance(0.2) ? { firmware: { type: "UEFI" } } : {}),
       updatePolicy: dice.pick(["Live", "Reboot", "PowerOff"]),
       shutdown: { graceSeconds: dice.pick([2, 5, 20]) },
       ...(dice.chance(0.3) ? { onMissing: "Recreate" } : {}),
@@ -164,10 +168,30 @@ export class People {
     return dice.pick<() => object>([
       () => ({ cpu: { cores: dice.between(1, 4) } }),
       () => ({ memory: { size: `${dice.between(1, 4) * 512}Mi` } }),
-      () => ({ powerState: dice.pick(["Running", "Stopped"]) }),
+      () => ({ powerState: dice.pick(["Running", "Stopped", "Suspended"]) }),
+      () => ({ disks: withOrWithoutData(spec.disks ?? []) }),
+      () => ({ disks: (spec.disks ?? []).map((disk) => destroyed(disk)) }),
+      () => ({ networks: [...(spec.networks ?? []).slice(0, 1), ...extraCard(spec)] }),
       () => ({ disks: [{ ...root, size: `${size}${gib}` }, ...(spec.disks ?? []).slice(1)] }),
     ])();
   }
+}
+
+type Disk = NonNullable<VirtualMachine["spec"]["disks"]>[number];
+
+/** Takes the second disk off, or puts it back under its name. */
+function withOrWithoutData(disks: readonly Disk[]): object[] {
+  const others = disks.filter(({ name }) => name !== "data");
+  return others.length < disks.length ? others : [...others, dataDisk];
+}
+
+/** The second disk is to be destroyed. */
+function destroyed(disk: Disk): object {
+  return disk.name === "data" ? { ...disk, state: "Absent" } : disk;
+}
+
+function extraCard({ networks = [] }: VirtualMachine["spec"]): object[] {
+  return networks.length > 1 ? [] : [{ name: "dmz", bridge: "vmbr0", vlan: 5 }];
 }
 
 function paused(value: string | null): object {

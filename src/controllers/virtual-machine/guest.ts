@@ -1,0 +1,61 @@
+import type { VirtualMachine, VirtualMachineStatus } from "../../api/index.ts";
+import type { GuestCard, GuestView, Machine } from "../../hypervisor/index.ts";
+import type { ConnectedTurn } from "./turn.ts";
+
+type Address = NonNullable<VirtualMachineStatus["addresses"]>[number];
+
+/** When the agent is asked again, after the first time. A guest may have none, so it ends. */
+const pausesMs: readonly number[] = [10_000, 30_000, 120_000, 600_000];
+const addressesMax = 32;
+
+/**
+ * Asks the agent where an address is missing. Nothing waits for it: what it says is shown, and
+ * what it does not say is asked for a few times more, ever more seldom.
+ */
+export async function askGuest(turn: ConnectedTurn): Promise<GuestView | undefined> {
+  const { vm, seen, claim, memory, driver } = turn;
+  const isRunning = seen?.at === "ours" && seen.machine.power === "Running";
+  if (!isRunning) delete memory.agentAsked;
+  if (!isRunning || claim === undefined || !lacksAddress(vm, seen.machine)) return undefined;
+  const times = memory.agentAsked ?? 0;
+  if (times > pausesMs.length) return undefined;
+  memory.agentAsked = times + 1;
+  const answer = await driver.guest(claim.spec);
+  return answer.ok ? answer.value : undefined;
+}
+
+/** When to ask again; undefined where it is not worth it. */
+export function askAgainMs({ vm, seen, memory }: ConnectedTurn): number | undefined {
+  const isRunning = seen?.at === "ours" && seen.machine.power === "Running";
+  if (!isRunning || !lacksAddress(vm, seen.machine)) return undefined;
+  return pausesMs[(memory.agentAsked ?? 1) - 1];
+}
+
+/** A card of the spec of which no address is known, or nothing is known at all. */
+function lacksAddress({ spec, status }: VirtualMachine, machine: Machine): boolean {
+  if (spec.guestAgent?.enabled === false) return false;
+  const known = new Set(status?.addresses?.map(({ network }) => network));
+  const cards = machine.networks.filter(({ name }) => name !== undefined);
+  return known.size === 0 || cards.some(({ name }) => !known.has(name));
+}
+
+/** The addresses that the agent tells, the one to reach it by first. Pure. */
+export function addressesOf(cards: readonly GuestCard[]): Address[] {
+  const all = cards.flatMap(({ network, addresses }) => {
+    return addresses.map(({ address }): Address => {
+      const named = network === undefined ? {} : { network };
+      return { address, ...named, source: "Agent" };
+    });
+  });
+  const outward = all.filter(({ address }) => rankOf(address) < loopback);
+  return outward.toSorted((a, b) => rankOf(a.address) - rankOf(b.address)).slice(0, addressesMax);
+}
+
+const loopback = 3;
+
+/** IPv4, then IPv6, then what is good on its own link only; not what leads to the guest itself. */
+function rankOf(address: string): number {
+  if (address.startsWith("127.") || address === "::1") return loopback;
+  if (/^(fe80:|169\.254\.)/i.test(address)) return 2;
+  return address.includes(":") ? 1 : 0;
+}
