@@ -1,5 +1,6 @@
 import type { Hypervisor, VirtualMachine, VMClass, VMNetwork } from "../../api/index.ts";
 import type { Fill } from "../../hypervisor/index.ts";
+import type { Seed } from "./seed.ts";
 
 /** Everything that a VM's shape is made of. */
 export interface Declaration {
@@ -13,6 +14,8 @@ export interface Declaration {
   readonly discs: ReadonlyMap<string, string>;
   /** The machine never stood: what counts for its making is to be said. */
   readonly isNew: boolean;
+  /** A disc of our own in place of the hypervisor's fields, where these cannot say it. */
+  readonly seed?: Seed | undefined;
   /** The password's hash, where a Secret holds it. */
   readonly passwordHash?: string | undefined;
   /** Where disks go that do not say, if the Hypervisor does not say either. */

@@ -63,6 +63,7 @@ function declaredOf(
     disks: desired.disks,
     absentDisks: diskNames(vm, ({ state }) => state === "Absent"),
     pinnedDisks: diskNames(vm, ({ storage }) => storage !== undefined),
+    seed: desired.seed,
     onDelete: onDeleteOf(vm),
     pool: desired.pool,
     node,

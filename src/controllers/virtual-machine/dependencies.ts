@@ -9,6 +9,7 @@ import type { Declaration } from "./declaration.ts";
 import { desireMachine, type Desired } from "./desired.ts";
 import { discsOf, fillsOf } from "./fills.ts";
 import { forbidden } from "./permissions.ts";
+import { needsSeed, type Seed, type SeedDocuments } from "./seed.ts";
 import type { ConnectedTurn } from "./turn.ts";
 
 /** Looks up everything that the VM refers to, and merges it. What is missing is named. */
@@ -53,7 +54,7 @@ function resolveClass({ vm, deps }: ConnectedTurn): Answer<VMClass | undefined> 
 async function resolveOrigin(
   turn: ConnectedTurn,
   node: string | undefined,
-): Promise<Answer<Pick<Declaration, "fills" | "passwordHash">>> {
+): Promise<Answer<Pick<Declaration, "fills" | "passwordHash" | "seed">>> {
   const { everStood = false, volumes = [] } = turn.claim?.spec ?? {};
   // A machine that is made anew has no volumes, and needs its source again.
   if (everStood && volumes.length > 0) return answered({ fills: new Map() });
@@ -61,7 +62,56 @@ async function resolveOrigin(
   if (!fills.ok) return fills;
   const passwordHash = await resolvePassword(turn);
   if (!passwordHash.ok) return passwordHash;
-  return answered({ fills: fills.value, passwordHash: passwordHash.value });
+  const seed = everStood ? answered(undefined) : await resolveSeed(turn, node, passwordHash.value);
+  if (!seed.ok) return seed;
+  return answered({ fills: fills.value, passwordHash: passwordHash.value, seed: seed.value });
+}
+
+/** What goes onto a disc of our own, and where that can lie. */
+async function resolveSeed(
+  turn: ConnectedTurn,
+  node: string | undefined,
+  passwordHash: string | undefined,
+): Promise<Answer<Seed | undefined>> {
+  const { vm } = turn;
+  const { cloudInit } = vm.spec;
+  if (cloudInit === undefined || !needsSeed(vm)) return answered(undefined);
+  const storage = discStorage(turn, node, cloudInit.storage);
+  if (storage === undefined) return failed(noDiscStorage(node));
+  const documents: SeedDocuments = {};
+  for (const key of ["userData", "vendorData", "metaData", "networkData"] as const) {
+    const { inline, secretRef } = cloudInit[key] ?? {};
+    if (inline !== undefined) documents[key] = inline;
+    if (secretRef === undefined) continue;
+    const text = await readSecret(turn, secretRef);
+    if (!text.ok) return text;
+    documents[key] = text.value;
+  }
+  const hostname = cloudInit.hostname ?? vm.spec.machineName ?? vm.metadata.name ?? "";
+  return answered({ storage, documents, hostname, passwordHash, cloudInit });
+}
+
+/** The storage that is named if it takes discs; else the first on the node that does. */
+function discStorage(
+  { connection }: ConnectedTurn,
+  node: string | undefined,
+  named: string | undefined,
+): string | undefined {
+  const { inventory, spec } = connection;
+  const names = inventory.storages
+    .filter((row) => row.node === node && row.isUsable && row.contents.includes("ISOs"))
+    .map(({ name }) => name)
+    .toSorted();
+  const preferred = [named, spec.defaults?.imageStorage];
+  return preferred.find((name) => name !== undefined && names.includes(name)) ?? names[0];
+}
+
+function noDiscStorage(node: string | undefined): Failure {
+  return {
+    category: "ConfigurationError",
+    message: `No storage on the node ${node ?? ""} takes the disc with the data of the first boot.`,
+    remedy: "Let a storage of that node take ISO images. Berth goes on by itself.",
+  };
 }
 
 function resolveNetworks({ vm, deps }: ConnectedTurn): Answer<Map<string, VMNetwork>> {
@@ -82,9 +132,15 @@ function onlyStorage({ connection }: ConnectedTurn): string | undefined {
   return names.size === 1 ? [...names][0] : undefined;
 }
 
-async function resolvePassword({ vm, deps }: ConnectedTurn): Promise<Answer<string | undefined>> {
-  const ref = vm.spec.cloudInit?.user?.passwordHashSecretRef;
-  if (ref === undefined) return answered(undefined);
+async function resolvePassword(turn: ConnectedTurn): Promise<Answer<string | undefined>> {
+  const ref = turn.vm.spec.cloudInit?.user?.passwordHashSecretRef;
+  return ref === undefined ? answered(undefined) : readSecret(turn, ref);
+}
+
+async function readSecret(
+  { vm, deps }: ConnectedTurn,
+  ref: { readonly name: string; readonly key: string },
+): Promise<Answer<string>> {
   const namespace = vm.metadata.namespace ?? "";
   try {
     const secret = await deps.client.of(secretResource).get({ namespace, name: ref.name });

@@ -1,4 +1,5 @@
 import type { VirtualMachineSpec } from "../../api/index.ts";
+import { documentsOf } from "./seed.ts";
 
 type Asks = (spec: VirtualMachineSpec) => boolean | undefined;
 
@@ -17,7 +18,14 @@ const refusals: readonly (readonly [field: string, asks: Asks])[] = [
   ["spec.source.clone.snapshot", ({ source }) => source?.clone?.snapshot !== undefined],
   ["spec.source.importedDisk.mode: Take", ({ source }) => source?.importedDisk?.mode === "Take"],
   ["spec.source.importedDisk.path", ({ source }) => source?.importedDisk?.path !== undefined],
-  ["spec.cloudInit data that is inline or in a Secret", ({ cloudInit }) => hasContent(cloudInit)],
+  [
+    "spec.cloudInit data on the hypervisor beside data that is inline or in a Secret",
+    ({ cloudInit }) => hasContent(cloudInit, "own") && hasContent(cloudInit, "file"),
+  ],
+  [
+    "spec.cloudInit.datasource: ConfigDrive with data that is inline or in a Secret",
+    ({ cloudInit }) => hasContent(cloudInit, "own") && cloudInit?.datasource === "ConfigDrive",
+  ],
 ];
 
 /** The fields of a spec that cannot be had yet. */
@@ -25,8 +33,7 @@ export function refusedFields(spec: VirtualMachineSpec): string[] {
   return refusals.filter(([, asks]) => asks(spec)).map(([field]) => field);
 }
 
-function hasContent(cloudInit: VirtualMachineSpec["cloudInit"]): boolean {
-  const { userData, vendorData, metaData, networkData } = cloudInit ?? {};
-  const parts = [userData, vendorData, metaData, networkData];
-  return parts.some((part) => part !== undefined && part.file === undefined);
+function hasContent(cloudInit: VirtualMachineSpec["cloudInit"], where: "own" | "file"): boolean {
+  const documents = cloudInit === undefined ? [] : documentsOf(cloudInit);
+  return documents.some(({ file }) => (file === undefined) === (where === "own"));
 }

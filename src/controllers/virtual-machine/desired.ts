@@ -9,12 +9,14 @@ import { networkShape } from "./desired-network.ts";
 import { refusedFields } from "./desired-refusals.ts";
 import { optionsOf } from "./plan-disks.ts";
 import { bytesOf, numberOf } from "./quantities.ts";
+import { needsSeed, type Seed } from "./seed.ts";
 
 /** The machine as it should be, in the words of the contract. */
 export interface Desired {
   readonly shape: Shape;
   readonly disks: readonly NewDisk[];
   readonly pool?: string;
+  readonly seed?: Seed | undefined;
 }
 
 /** Class, VM and image merged into one. Pure; what cannot be had is named all at once. */
@@ -32,7 +34,8 @@ export function desireMachine(declaration: Declaration): Answer<Desired> {
   if (!disks.ok) return disks;
   const { pool } = vm.spec.placement ?? {};
   const shape = desiredShape(declaration, disks.value);
-  return answered({ shape, disks: disks.value, ...(pool === undefined ? {} : { pool }) });
+  const { seed } = declaration;
+  return answered({ shape, disks: disks.value, seed, ...(pool === undefined ? {} : { pool }) });
 }
 
 function desiredShape(declaration: Declaration, newDisks: readonly NewDisk[]): Shape {
@@ -56,7 +59,7 @@ function desiredShape(declaration: Declaration, newDisks: readonly NewDisk[]): S
     startOnBoot,
     startup,
     deletionProtection,
-    cloudInit: cloudInitShape(spec.cloudInit, {
+    cloudInit: cloudInitShape(needsSeed(vm) ? undefined : spec.cloudInit, {
       passwordHash,
       // Where the drive lies is chosen once, when it is made.
       storage: declaration.isNew ? beside : undefined,

@@ -38,6 +38,7 @@ export async function performStep(turn: ConnectedTurn, step: Step): Promise<Outc
     ...(step.name === "Start" ? { handled: restartHandled(turn) } : {}),
   });
   turn.isOpen = true;
+  if (step.name === "PutSeed" && turn.seen !== undefined) memory.sight = turn.seen;
   const begun = await driver.begin(repeated(turn, step), deps.fence);
   return conclude(turn, { step, operation, begun, key });
 }

@@ -5,7 +5,7 @@ import type { ConnectedTurn } from "./turn.ts";
 type Address = NonNullable<VirtualMachineStatus["addresses"]>[number];
 
 /** When the agent is asked again, after the first time. A guest may have none, so it ends. */
-const pausesMs: readonly number[] = [10_000, 30_000, 120_000, 600_000];
+const pausesMs: readonly number[] = [10_000, 20_000, 30_000, 60_000, 600_000];
 const addressesMax = 32;
 
 /**
@@ -13,22 +13,31 @@ const addressesMax = 32;
  * what it does not say is asked for a few times more, ever more seldom.
  */
 export async function askGuest(turn: ConnectedTurn): Promise<GuestView | undefined> {
-  const { vm, seen, claim, memory, driver } = turn;
-  const isRunning = seen?.at === "ours" && seen.machine.power === "Running";
-  if (!isRunning) delete memory.agentAsked;
-  if (!isRunning || claim === undefined || !lacksAddress(vm, seen.machine)) return undefined;
-  const times = memory.agentAsked ?? 0;
-  if (times > pausesMs.length) return undefined;
-  memory.agentAsked = times + 1;
+  const { claim, memory, driver, deps } = turn;
+  if (claim === undefined || !isAskable(turn)) return undefined;
+  const nowMs = deps.clock.monotonicMs();
+  const { times, nextMs } = memory.agent ?? { times: 0, nextMs: nowMs };
+  if (nowMs < nextMs) return undefined;
+  const pauseMs = pausesMs[times] ?? Number.POSITIVE_INFINITY;
+  memory.agent = { times: times + 1, nextMs: nowMs + pauseMs };
   const answer = await driver.guest(claim.spec);
   return answer.ok ? answer.value : undefined;
 }
 
 /** When to ask again; undefined where it is not worth it. */
-export function askAgainMs({ vm, seen, memory }: ConnectedTurn): number | undefined {
-  const isRunning = seen?.at === "ours" && seen.machine.power === "Running";
-  if (!isRunning || !lacksAddress(vm, seen.machine)) return undefined;
-  return pausesMs[(memory.agentAsked ?? 1) - 1];
+export function askAgainMs(turn: ConnectedTurn): number | undefined {
+  const { memory, deps } = turn;
+  if (!isAskable(turn) || memory.agent === undefined) return undefined;
+  const leftMs = memory.agent.nextMs - deps.clock.monotonicMs();
+  return Number.isFinite(leftMs) ? Math.max(leftMs, 0) : undefined;
+}
+
+function isAskable({ vm, seen, memory }: ConnectedTurn): boolean {
+  if (seen?.at === "ours" && seen.machine.power === "Running") {
+    return lacksAddress(vm, seen.machine);
+  }
+  delete memory.agent;
+  return false;
 }
 
 /** A card of the spec of which no address is known, or nothing is known at all. */

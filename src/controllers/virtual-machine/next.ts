@@ -11,6 +11,7 @@ import type {
   Seen,
   Shape,
 } from "../../hypervisor/index.ts";
+import type { Seed } from "./seed.ts";
 import type { Step } from "./steps.ts";
 
 /** What is declared, with everything that it refers to already looked up. */
@@ -28,6 +29,8 @@ export interface Declared {
   readonly pinnedDisks?: readonly string[];
   /** Volumes that become the machine's own when it is made, by the names of their disks. */
   readonly takes?: Readonly<Record<string, string>>;
+  /** What the guest is told by a disc of our own. */
+  readonly seed?: Seed | undefined;
   /** What becomes of each disk with the machine, by name. */
   readonly onDelete: Readonly<Record<string, "Delete" | "Retain">>;
   readonly pool?: string | undefined;
@@ -57,6 +60,8 @@ export interface PlanInput {
   readonly open?: OpenOperation | undefined;
   /** The guest was asked to shut down, and did not. */
   readonly isShutdownIgnored?: boolean;
+  /** The agent in the guest has answered. */
+  readonly hasAgentAnswered?: boolean;
   /** The machine's power was not asked for, because it never ran. */
   readonly isPowerUnasked?: boolean;
   /** The intent of what was done last and ended well, as far as this process knows. */
@@ -90,6 +95,8 @@ export type Next =
       readonly do: "rest";
       readonly drift: readonly Difference[];
       readonly pending: readonly string[];
+      /** Nothing is left to be said to the hypervisor, though it may wait for a restart there. */
+      readonly isApplied: boolean;
     };
 
 /** A machine against what is declared. */

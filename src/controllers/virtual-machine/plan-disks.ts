@@ -1,6 +1,7 @@
 import type { ClaimSpec } from "../../api/index.ts";
 import type { DiskShape, Machine, NewDisk, SeenDisk, Shape } from "../../hypervisor/index.ts";
 import { basisOf, stepOrWait, type Found, type Next, type PlanInput } from "./next.ts";
+import { seedShape } from "./plan-seed.ts";
 import type { Step } from "./steps.ts";
 
 type ClaimVolume = NonNullable<ClaimSpec["volumes"]>[number];
@@ -122,7 +123,8 @@ function stampStep({ claim, machine }: At, disks: readonly NewDisk[]): Step {
   return { name: "Stamp", operation, intent: `Choose places for the disks ${names}.` };
 }
 
-function addDiskStep({ declared }: PlanInput, { claim, machine }: At, disk: NewDisk): Step {
+function addDiskStep(input: PlanInput, { claim, machine }: At, disk: NewDisk): Step {
+  const { declared } = input;
   const taken = claim.everStood ? undefined : declared.takes?.[disk.name];
   const order = orderWith(declared.shape, machine, disk.name);
   const at = basisOf(machine);
@@ -131,7 +133,8 @@ function addDiskStep({ declared }: PlanInput, { claim, machine }: At, disk: NewD
     const intent = `Take the volume ${taken} as the disk ${disk.name}.`;
     return { name: "Attach", operation: { ...operation, take: true, ...order }, intent };
   }
-  const also = claim.everStood ? {} : { also: firstTime(declared.shape) };
+  const first = { ...firstTime(declared.shape), ...seedShape(input, claim, machine) };
+  const also = claim.everStood ? {} : { also: first };
   const operation = { kind: "addDisk", claim, at, disk, ...order, ...also } as const;
   return { name: "AddDisk", operation, intent: `Make the disk ${disk.name} on ${disk.storage}.` };
 }

@@ -4,6 +4,7 @@ import type { Difference, Failure, Machine, NewDisk } from "../../hypervisor/ind
 import { claimChange } from "./plan-claim.ts";
 import { lostDisks, planVmDisks } from "./plan-disks.ts";
 import { planVmPower } from "./plan-power.ts";
+import { planVmSeed, planVmSeedRead } from "./plan-seed.ts";
 import { planVmShape } from "./plan-shape.ts";
 import { changeClass, isOff, type Found, type Next, type PlanInput } from "./next.ts";
 
@@ -17,6 +18,7 @@ export function planVmMachine(input: PlanInput, claim: ClaimSpec, machine: Machi
   const isLeftAlone = isDriftLeftAlone(input, claim);
   const mayPower = !isLeftAlone || input.declared.wantsRestart;
   return (
+    planVmSeedRead(input, claim, machine) ??
     (isLeftAlone ? undefined : planVmForm(input, claim, found)) ??
     (mayPower ? planVmPower(input, claim, found) : undefined) ??
     planVmRest(claim, found, isLeftAlone)
@@ -27,7 +29,8 @@ function planVmRest(claim: ClaimSpec, found: Found, isLeftAlone: boolean): Next 
   if (!claim.everStood) return { do: "record", change: { everStood: true } };
   const { machine, differences, later } = found;
   const pending = isLeftAlone ? machine.pending : [...new Set([...machine.pending, ...later])];
-  return { do: "rest", drift: isLeftAlone ? differences : [], pending };
+  const isApplied = isLeftAlone || later.length === 0;
+  return { do: "rest", drift: isLeftAlone ? differences : [], pending, isApplied };
 }
 
 /** What differs; and of that, what has to wait until the machine is off. */
@@ -49,7 +52,11 @@ function isDriftLeftAlone({ declared }: PlanInput, claim: ClaimSpec): boolean {
 
 function planVmForm(input: PlanInput, claim: ClaimSpec, found: Found): Next | undefined {
   if (found.machine.power === "Suspended") return undefined;
-  return planVmDisks(input, claim, found) ?? planVmShape(input, claim, found);
+  return (
+    planVmSeed(input, claim, found.machine) ??
+    planVmDisks(input, claim, found) ??
+    planVmShape(input, claim, found)
+  );
 }
 
 /** What cannot be changed in place is refused whole, before anything of it is applied. */

@@ -1,6 +1,7 @@
 import type { ClaimSpec } from "../../api/index.ts";
 import type { Difference, Machine, PartName, Shape, Stamp } from "../../hypervisor/index.ts";
 import { basisOf, stepOrWait, type Found, type Next, type PlanInput } from "./next.ts";
+import { seedShape } from "./plan-seed.ts";
 import type { Step } from "./steps.ts";
 
 /** Lists of a shape whose entries have places in the mark, but for disks. */
@@ -19,6 +20,7 @@ export function planVmShape(input: PlanInput, claim: ClaimSpec, found: Found): N
   const step =
     removeStep(input, claim, machine) ??
     placeStep(claim, machine, news) ??
+    insertStep(input, claim, machine) ??
     (news.length === 0 ? undefined : changeStep(input, claim, { machine, news }));
   return step && stepOrWait(input, step, machine.lock);
 }
@@ -83,6 +85,14 @@ function busesOf(
     const { bus } = (wanted ?? {}) as NonNullable<Shape["cdroms"]>[number];
     return bus === undefined ? { name } : { name, bus };
   });
+}
+
+/** A disc of ours for a machine that has no disk to be made together with. */
+function insertStep(input: PlanInput, claim: ClaimSpec, machine: Machine): Step | undefined {
+  const shape = seedShape(input, claim, machine);
+  if (shape.cloudInit === undefined) return undefined;
+  const operation = { kind: "configure", claim, at: basisOf(machine), shape } as const;
+  return { name: "Configure", operation, intent: "Insert the data of the first boot." };
 }
 
 function changeStep(

@@ -3,6 +3,7 @@ import type { Failure, ForeignSeen, Leftover, Lock } from "../../hypervisor/inde
 import { deadLock, isUnsettled, waitForOpen, type Next, type PlanInput } from "./next.ts";
 import { planVmDeletion } from "./plan-deletion.ts";
 import { planVmMachine } from "./plan-machine.ts";
+import { planVmSeedGone } from "./plan-seed.ts";
 
 /** Decides the one next thing. Pure: every branch is here and in the two plans beside it. */
 export function planVm(input: PlanInput): Next {
@@ -30,11 +31,15 @@ function planVmAbsent(input: PlanInput, claim: ClaimSpec): Next {
   const { declared, leftovers } = input;
   // A request that was sent just before a crash may still land.
   if (isUnsettled(input)) return waitForOpen(input);
-  if (declared.isDeleting) return planVmLeftovers(claim, leftovers);
+  if (declared.isDeleting) {
+    return planVmSeedGone(input, claim, claim.node) ?? planVmLeftovers(claim, leftovers);
+  }
   if (claim.everStood && declared.onMissing !== "Recreate") {
     return { do: "fail", failure: missing(claim) };
   }
-  if ((claim.volumes ?? []).length > 0) return planVmAnew(claim, leftovers);
+  if ((claim.volumes ?? []).length > 0) {
+    return planVmSeedGone(input, claim, claim.node) ?? planVmAnew(claim, leftovers);
+  }
   const { bootOrder: _later, ...said } = declared.shape;
   // A new machine starts with its node unless it says otherwise; an older one keeps what it has.
   const shape = { startOnBoot: true, ...said };

@@ -18,6 +18,7 @@ import { askAgainMs, askGuest } from "./guest.ts";
 import type { Next, OpenOperation, PlanInput } from "./next.ts";
 import { planVm } from "./plan.ts";
 import { startIntent } from "./plan-power.ts";
+import { seedSecondsLeft } from "./plan-seed.ts";
 import { reserveId } from "./reserve.ts";
 import { noWorker, settleOperation } from "./settling.ts";
 import {
@@ -33,6 +34,9 @@ import {
 
 /** Steps after which a machine that never stood may run. */
 const powerSteps: ReadonlySet<string> = new Set(["Start", "PowerOff", "Suspend", "Resume"]);
+
+/** As many things as are written down in a row on one sight. */
+const recordsMax = 3;
 
 const lockMs = 5_000;
 const settleMs = 1_000;
@@ -122,11 +126,17 @@ async function observeAndPlan(
     open,
     isShutdownIgnored: turn.memory.isShutdownIgnored ?? false,
     isPowerUnasked,
+    hasAgentAnswered: isAgentReady(turn.vm),
     lastDone: turn.memory.done?.intent,
     changeOf: (path, machine) => driver.changeOf(path, machine),
   };
   const next = await lookCloser(turn, input, await recordAndPlan(turn, input));
   return act(turn, next, declaring.value);
+}
+
+function isAgentReady({ status }: VirtualMachine): boolean {
+  const conditions = status?.conditions ?? [];
+  return conditions.some(({ type, status: is }) => type === "AgentReady" && is === "True");
 }
 
 /** What the plan asks to be looked at beside the machine, each at most once. */
@@ -150,6 +160,9 @@ async function see(turn: ConnectedTurn, claim: Claim, withoutPower: boolean): Pr
   const isFresh = memory.reserved === claim.metadata.name && vm.status?.operation === undefined;
   delete memory.reserved;
   if (isFresh && claim.spec.state === "Reserved") return { at: "absent" };
+  const { sight } = memory;
+  delete memory.sight;
+  if (sight !== undefined && withoutPower) return sight;
   const sinceMs = Date.parse(claim.spec.reservedAt ?? formatTime(deps.clock.nowMs()));
   const workerNeverStarted = vm.status?.operation?.task === noWorker;
   return driver.observe(claim.spec, { sinceMs, workerNeverStarted, withoutPower });
@@ -168,10 +181,13 @@ function needsPower({ vm, memory }: ConnectedTurn, claim: ClaimSpec): boolean {
  * ledger changes nothing about the machine, so there is nothing to look at again.
  */
 async function recordAndPlan(turn: ConnectedTurn, input: PlanInput): Promise<Next> {
-  const next = planVm(input);
-  if (next.do !== "record" || input.seen.at !== "ours") return next;
-  await record(turn, next);
-  return planVm({ ...input, claim: turn.claim?.spec });
+  let next = planVm(input);
+  for (let times = 0; times < recordsMax; times += 1) {
+    if (next.do !== "record" || input.seen.at !== "ours") return next;
+    await record(turn, next);
+    next = planVm({ ...input, claim: turn.claim?.spec });
+  }
+  return next;
 }
 
 async function reserveFrom(
@@ -280,14 +296,14 @@ async function holdsNothing(turn: Turn): Promise<boolean> {
 
 async function rest(
   turn: ConnectedTurn,
-  { drift, pending }: Next & { do: "rest" },
+  { drift, pending, isApplied }: Next & { do: "rest" },
 ): Promise<Outcome> {
   releaseSlots(turn);
   delete turn.memory.isShutdownIgnored;
   delete turn.memory.done;
   turn.isOpen = false;
   const wasReady = turn.vm.status?.failure === undefined && turn.vm.status?.operation === undefined;
-  const state = { is: "resting", drift, pending } as const;
+  const state = { is: "resting", drift, pending, isApplied } as const;
   const handled = { ...handledOf(turn), ...restartHandled(turn) };
   await writeView(turn, { state, handled });
   if (!wasReady) {
@@ -297,6 +313,14 @@ async function rest(
   // A silent agent holds its caller up, so everything else is said before.
   const guest = await askGuest(turn);
   if (guest !== undefined) await writeView(turn, { state, handled, guest });
-  const askMs = askAgainMs(turn);
-  return askMs === undefined ? settled : again("Agent", askMs);
+  const waits = [askAgainMs(turn), seedMs(turn)].filter((ms) => ms !== undefined);
+  return waits.length === 0 ? settled : again("Guest", Math.min(...waits));
+}
+
+/** A disc that still lies in the drive is taken out as soon as the guest has read it. */
+function seedMs({ claim, seen, vm }: ConnectedTurn): number | undefined {
+  if (claim === undefined || seen?.at !== "ours") return undefined;
+  const seconds = seedSecondsLeft(claim.spec, seen.machine);
+  if (seconds === undefined) return undefined;
+  return isAgentReady(vm) ? settleMs : (seconds + 1) * 1000;
 }

@@ -20,6 +20,7 @@ export type VmState =
       readonly is: "resting";
       readonly drift: readonly Difference[];
       readonly pending: readonly string[];
+      readonly isApplied: boolean;
     }
   | { readonly is: "paused" }
   | { readonly is: "protected" };
@@ -64,7 +65,7 @@ export function statusOf(vm: VirtualMachine, view: VmView, nowMs: number): Virtu
  * the hypervisor itself holds it as pending.
  */
 function isApplied({ state }: VmView): boolean {
-  return state.is === "resting";
+  return state.is === "resting" && state.isApplied;
 }
 
 /** A failure stands until the step that failed is over: its attempts are counted in it. */
@@ -228,7 +229,9 @@ function isUnreachable({ state, seen }: VmView): boolean {
 /** Stands, is ours and has the declared power state. No agent is needed. */
 function stands(vm: VirtualMachine, { claim, seen }: VmView): boolean {
   if (seen?.at !== "ours" || claim?.everStood !== true) return false;
-  return hasDisks(vm, seen.machine) && seen.machine.power === vm.spec.powerState;
+  // What is suspended keeps its form until it runs again: a new disk waits for that.
+  const isWhole = hasDisks(vm, seen.machine) || seen.machine.power === "Suspended";
+  return isWhole && seen.machine.power === vm.spec.powerState;
 }
 
 function hasDisks({ spec }: VirtualMachine, machine: Machine): boolean {

@@ -20,7 +20,10 @@ export type StepName =
   | "Suspend"
   | "Resume"
   | "Destroy"
-  | "RemoveVolume";
+  | "RemoveVolume"
+  | "PutSeed"
+  | "EjectSeed"
+  | "RemoveSeed";
 
 /** One effect on the hypervisor, decided and not yet made. */
 export interface Step {
@@ -65,6 +68,9 @@ export const stepTraits: Readonly<Record<StepName, StepTraits>> = {
   Suspend: { reason: "Stopping", settleMs, does: ["Suspend"], isCopy: false },
   Resume: { reason: "Starting", settleMs, does: ["Resume"], isCopy: false },
   Destroy: { reason: "Deleting", settleMs, does: ["Destroy"], isCopy: false },
+  PutSeed: { reason: "Creating", settleMs, does: ["Other"], isCopy: false },
+  EjectSeed: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false },
+  RemoveSeed: { reason: "Updating", settleMs, does: ["Other"], isCopy: false },
   RemoveVolume: { reason: "Deleting", settleMs, does: ["Other"], isCopy: false },
 };
 

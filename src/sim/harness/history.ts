@@ -174,7 +174,7 @@ class History {
   async #demandRest(): Promise<void> {
     const { records, wires } = this.#world;
     // What was just learned is still written down, and agents come up a while after their guests.
-    await this.#pass(60_000);
+    await this.#pass(150_000);
     const hypervisorWrites = (): number => {
       return [...wires.values()].reduce((sum, { writes }) => sum + writes, 0);
     };

@@ -153,6 +153,7 @@ export class People {
       networks: [{ name: "lan", bridge: "vmbr0" }],
       powerState: dice.chance(0.8) ? "Running" : "Stopped",
       ...(dice.chance(0.2) ? { firmware: { type: "UEFI" } } : {}),
+      ...(dice.chance(0.25) ? { cloudInit: { userData: { inline: "#cloud-config\n" } } } : {}),
       updatePolicy: dice.pick(["Live", "Reboot", "PowerOff"]),
       shutdown: { graceSeconds: dice.pick([2, 5, 20]) },
       ...(dice.chance(0.3) ? { onMissing: "Recreate" } : {}),

@@ -1,3 +1,4 @@
+import { httpForm, wholeBody } from "../../drivers/proxmox/index.ts";
 import type { PveReply, PveRequest } from "../../drivers/proxmox/index.ts";
 import { sleep } from "../../kernel/clock.ts";
 import type { ApiRequest } from "../proxmox/index.ts";
@@ -101,7 +102,8 @@ export class Wire {
   async #ask(request: PveRequest): Promise<PveReply> {
     const { site, trace } = this.#options;
     try {
-      const { status, reason, body } = await site.model.send(asHttp(request, site.authorization));
+      const http = await asHttp(request, site.authorization);
+      const { status, reason, body } = await site.model.send(http);
       trace.say(
         site.name,
         () => `${nameOf(request)}: ${status} ${status === 200 ? cut(body) : reason}`,
@@ -144,14 +146,13 @@ function cut(text: string): string {
   return text.length > 80 ? `${text.slice(0, 80)}…` : text;
 }
 
-function asHttp({ method, path, params }: PveRequest, authorization: string): ApiRequest {
-  const said = Object.entries(params ?? {}).filter(([, value]) => value !== undefined);
-  const encoded = said.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`);
-  const text = encoded.join("&");
-  if (method === "GET" || method === "DELETE") {
-    const query = text === "" ? "" : `?${text}`;
-    return { method, path: `/api2/json${path}${query}`, headers: { authorization } };
-  }
-  const headers = { authorization, "content-type": "application/x-www-form-urlencoded" };
-  return { method, path: `/api2/json${path}`, headers, body: text };
+async function asHttp(request: PveRequest, authorization: string): Promise<ApiRequest> {
+  const { path, contentType, body } = httpForm(request);
+  const type = contentType === undefined ? {} : { "content-type": contentType };
+  return {
+    method: request.method,
+    path: `/api2/json${path}`,
+    headers: { authorization, ...type },
+    body: await wholeBody(body),
+  };
 }

@@ -35,9 +35,16 @@ export function effective({ set, remove }: ConfigChange, values: Values): Config
     return values[key] !== value && !isKept;
   });
   return {
-    set: Object.fromEntries(news),
+    set: { ...keptOrder(news, values), ...Object.fromEntries(news) },
     remove: remove.filter((key) => values[key] !== undefined),
   };
+}
+
+/** The server puts every CD drive that is written into the order to boot in, unless it is said. */
+function keptOrder(news: readonly (readonly [string, string])[], values: Values): Values {
+  const { boot } = values;
+  const hasDrive = news.some(([, value]) => value.includes("media=cdrom"));
+  return hasDrive && boot !== undefined ? { boot } : {};
 }
 
 export function notStamped(name: string): Failure {

@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { secretResource } from "../api/builtin/index.ts";
+import { virtualMachineKind } from "../api/index.ts";
+import type { WrittenVirtualMachineSpec } from "../api/index.ts";
+import type { ProxmoxModel } from "../sim/index.ts";
+import { openProxmox } from "./testing/simulated-proxmox.ts";
+import {
+  condition,
+  createVm,
+  getVm,
+  isReady,
+  listClaims,
+  until,
+  type World,
+} from "./testing/world.ts";
+
+const spec: Partial<WrittenVirtualMachineSpec> = {
+  disks: [{ name: "root", size: "10Gi", storage: "local-zfs" }],
+  cloudInit: {
+    userData: { secretRef: { name: "first-boot", key: "userData" } },
+    hostname: "web.example",
+    user: { name: "ada" },
+    networks: [{ name: "lan", ipv4: { method: "DHCP" } }],
+  },
+};
+
+async function createSecret({ client }: World): Promise<void> {
+  const userData = Buffer.from("#cloud-config\nruncmd: [id]\n").toString("base64");
+  await client.of(secretResource).create({
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { namespace: "default", name: "first-boot" },
+    data: { userData },
+  });
+}
+
+function discs({ cluster }: ProxmoxModel): string[] {
+  return Object.values(cluster.state.volumes)
+    .flat()
+    .map(({ name }) => name)
+    .filter((name) => name.includes("berth-seed-"));
+}
+
+/** Makes the machine, starting anew after a crash, and resolves with the calls until then. */
+async function live(world: World, crashAt?: number): Promise<string[]> {
+  let current = world.start();
+  const first = current;
+  if (crashAt !== undefined) first.crashAt = { call: crashAt, when: "after" };
+  const revive = (): void => {
+    if (current.isCrashed) current = world.start();
+  };
+  await createSecret(world);
+  await createVm(world.client, "web", spec);
+  const isThere = await until(world, async () => {
+    revive();
+    const [claim] = await listClaims(world.client);
+    const isGone = !(claim?.spec.volumes ?? []).some(({ id }) => id.startsWith("berth-seed-"));
+    return isReady(await getVm(world.client, "web")) && isGone;
+  });
+  const vm = await getVm(world.client, "web");
+  assert.ok(isThere, JSON.stringify([crashAt, vm?.status, world.log, current.calls], undefined, 1));
+  await world.client.of(virtualMachineKind).delete({ namespace: "default", name: "web" });
+  const isGone = await until(world, async () => {
+    revive();
+    return (await getVm(world.client, "web")) === undefined;
+  });
+  assert.ok(isGone, JSON.stringify((await getVm(world.client, "web"))?.status));
+  current.crash();
+  return first.calls;
+}
+
+describe("a disc of our own for the first boot", () => {
+  it("carries what the hypervisor cannot say, and goes when the guest has read it", async () => {
+    const { world, proxmox, requests } = await openProxmox("8.4");
+    world.start();
+    await createSecret(world);
+    await createVm(world.client, "web", spec);
+    await until(world, async () => isReady(await getVm(world.client, "web")));
+    const upload = requests.find(({ path }) => path.endsWith("/upload"));
+    const text = Buffer.from(upload?.file && "content" in upload.file ? upload.file.content : []);
+    assert.match(text.toString("latin1"), /runcmd: \[id\]/);
+    assert.match(text.toString("latin1"), /"local-hostname": "web.example"/);
+    assert.match(text.toString("latin1"), /"macaddress": "bc:24:11/);
+    assert.match(text.toString("latin1"), /"user": "ada"/);
+    const started = requests.findIndex(({ path }) => path.endsWith("/status/start"));
+    const inserted = requests.findIndex(({ params }) => String(params?.["ide2"]).includes("seed"));
+    assert.ok(inserted >= 0 && inserted < started);
+    const isRead = await until(world, () => discs(proxmox).length === 0, 120_000);
+    assert.ok(isRead, discs(proxmox).join());
+    await until(world, () => false, 60_000);
+    const vm = await getVm(world.client, "web");
+    assert.equal(condition(vm, "Synced"), "True Succeeded", JSON.stringify(vm?.status?.conditions));
+    const [claim] = await listClaims(world.client);
+    assert.ok(!(claim?.spec.volumes ?? []).some(({ role }) => role === "CloudInit"));
+  });
+
+  it("costs at most 7 writes and 8 reads with its machine", async () => {
+    const { world, requests } = await openProxmox("9.2");
+    world.start();
+    await createSecret(world);
+    await createVm(world.client, "first", { ...spec, placement: { node: "pve1" } });
+    await until(world, async () => isReady(await getVm(world.client, "first")));
+    await until(world, () => false, 120_000);
+    requests.length = 0;
+    await createVm(world.client, "web", { ...spec, placement: { node: "pve1" } });
+    await until(world, async () => isReady(await getVm(world.client, "web")));
+    const own = requests.filter(({ path, params }) => {
+      const isGlance = path === "/cluster/resources" && params?.["type"] === undefined;
+      return !isGlance && !/\/tasks\/[^/]+\/status$|\/agent\//.test(path);
+    });
+    const reads = own.filter(({ method }) => method === "GET");
+    assert.ok(reads.length <= 8, reads.map(({ path }) => path).join("\n"));
+    assert.ok(own.length - reads.length <= 7);
+  });
+
+  it("leaks nothing if Berth is killed after any effect", async () => {
+    const calm = await openProxmox();
+    const calls = await live(calm.world);
+    const effects = calls.flatMap((name, i) => (name.startsWith("begin") ? [i + 1] : []));
+    assert.ok(effects.length >= 8, calls.join());
+    for (const call of effects) {
+      const { world, proxmox } = await openProxmox();
+      await live(world, call);
+      assert.deepEqual(discs(proxmox), [], `crash after call ${call}`);
+      assert.deepEqual(Object.keys(proxmox.cluster.state.guests), [], `crash after call ${call}`);
+    }
+  });
+});

@@ -1,0 +1,108 @@
+import type { ClaimSpec } from "../../api/index.ts";
+import { isSeedOf } from "../../hypervisor/index.ts";
+import type { Machine, Shape } from "../../hypervisor/index.ts";
+import { basisOf, stepOrWait, type Next, type PlanInput } from "./next.ts";
+import { seedDisc, type SeedDisc } from "./seed.ts";
+
+/** How long a guest may need until it has read what it was told, if no agent says so before. */
+const readSeconds = 15 * 60;
+
+type ClaimVolume = NonNullable<ClaimSpec["volumes"]>[number];
+
+/**
+ * The disc for the first boot: it is in the Claim before it is made, so that it is found and
+ * removed whatever happens in between. It may hold secrets.
+ */
+export function planVmSeed(input: PlanInput, claim: ClaimSpec, machine: Machine): Next | undefined {
+  const wanted = wantedDisc(input, claim, machine);
+  if (wanted === undefined || isInserted(machine, wanted.fileName)) return undefined;
+  const { storage, fileName, content } = wanted;
+  if (!seedsOf(claim).some(({ id }) => id === fileName)) {
+    const entry: ClaimVolume = { id: fileName, role: "CloudInit", storage, state: "Attached" };
+    return { do: "record", change: { volumes: [...(claim.volumes ?? []), entry] } };
+  }
+  const intent = putIntent(wanted);
+  if (input.lastDone === intent) return undefined;
+  const { node } = machine;
+  const operation = { kind: "putSeed", claim, node, storage, fileName, content } as const;
+  return stepOrWait(input, { name: "PutSeed", operation, intent }, machine.lock);
+}
+
+/** The part of the shape that inserts the disc, once it lies there. */
+export function seedShape(input: PlanInput, claim: ClaimSpec, machine: Machine): Shape {
+  const wanted = wantedDisc(input, claim, machine);
+  if (wanted === undefined || isInserted(machine, wanted.fileName)) return {};
+  const { storage, fileName } = wanted;
+  return { cloudInit: { seed: { state: "Inserted", storage, fileName } } };
+}
+
+function wantedDisc(input: PlanInput, claim: ClaimSpec, machine: Machine): SeedDisc | undefined {
+  const { seed } = input.declared;
+  if (seed === undefined || claim.everStood) return undefined;
+  return seedDisc(seed, claim.identity, machine);
+}
+
+function putIntent({ storage, fileName }: SeedDisc): string {
+  return `Put the data of the first boot onto ${storage}, as ${fileName}.`;
+}
+
+/** Ejected when the guest has read it, and never before it ran; then removed. */
+export function planVmSeedRead(
+  input: PlanInput,
+  claim: ClaimSpec,
+  machine: Machine,
+): Next | undefined {
+  if (!claim.everStood || machine.power === "Suspended") return undefined;
+  const held = heldSeed(claim, machine);
+  if (held === undefined) return planVmSeedGone(input, claim, machine.node);
+  if (!isRead(input, machine)) return undefined;
+  const shape: Shape = { cloudInit: { seed: { state: "Ejected" } } };
+  const operation = { kind: "configure", claim, at: basisOf(machine), shape } as const;
+  const intent = `Eject ${held}, which the guest has read.`;
+  return stepOrWait(input, { name: "EjectSeed", operation, intent }, machine.lock);
+}
+
+function isRead({ hasAgentAnswered = false }: PlanInput, machine: Machine): boolean {
+  if (machine.power !== "Running") return false;
+  return hasAgentAnswered || (machine.uptimeSeconds ?? 0) >= readSeconds;
+}
+
+/** Discs that the Claim knows and no machine holds: removed, and then forgotten. */
+export function planVmSeedGone(
+  input: PlanInput,
+  claim: ClaimSpec,
+  node: string | undefined,
+): Next | undefined {
+  const [seed] = seedsOf(claim);
+  if (seed === undefined || node === undefined) return undefined;
+  const { id: fileName, storage = "" } = seed;
+  const intent = `Remove ${fileName} from ${storage}.`;
+  if (input.lastDone === intent) {
+    const volumes = claim.volumes?.filter(({ id }) => id !== fileName) ?? [];
+    return { do: "record", change: { volumes } };
+  }
+  const operation = { kind: "removeSeed", claim, node, storage, fileName } as const;
+  return stepOrWait(input, { name: "RemoveSeed", operation, intent }, undefined);
+}
+
+/** The seconds until a disc that nobody confirmed to have read is taken out all the same. */
+export function seedSecondsLeft(claim: ClaimSpec, machine: Machine): number | undefined {
+  if (heldSeed(claim, machine) === undefined || machine.power !== "Running") return undefined;
+  return Math.max(readSeconds - (machine.uptimeSeconds ?? 0), 0);
+}
+
+function heldSeed(claim: ClaimSpec, machine: Machine): string | undefined {
+  const seed = machine.shape.cloudInit?.seed;
+  if (seed?.state !== "Inserted") return undefined;
+  return isSeedOf(claim.identity, seed.fileName) ? seed.fileName : undefined;
+}
+
+function isInserted(machine: Machine, fileName: string): boolean {
+  const seed = machine.shape.cloudInit?.seed;
+  return seed?.state === "Inserted" && seed.fileName === fileName;
+}
+
+/** A disc is no volume of a machine: its file name stands for it. */
+export function seedsOf({ volumes = [], identity }: ClaimSpec): ClaimVolume[] {
+  return volumes.filter(({ id, role }) => role === "CloudInit" && isSeedOf(identity, id));
+}
