@@ -26,6 +26,10 @@ export interface Reservation {
   readonly node: string;
   readonly preflightVolumes: readonly string[];
   readonly resources: NonNullable<ClaimSpec["resources"]>;
+  /** Of a machine that stands already: what is known of it. */
+  readonly kept?: Partial<
+    Pick<ClaimSpec, "origin" | "everStood" | "volumes" | "preflightVolumes" | "idChosenBy">
+  >;
 }
 
 export type Reserved =
@@ -95,6 +99,15 @@ export class Ledger {
       if (claim !== undefined && isMachine(claim.spec)) return this.#rebound(claim, vm);
     }
     return answered(undefined);
+  }
+
+  /** Machines that this installation let go of, for an object of the same name on the system. */
+  releasedBy({ owner, hypervisor, installation }: ClaimSpec): Claim[] {
+    return this.#claims.byIndex("owner", objectKey(owner)).filter(({ spec }) => {
+      const isHere = spec.hypervisor.systemId === hypervisor.systemId;
+      const isOurs = spec.installation === installation && spec.role === "Machine";
+      return spec.state === "Released" && spec.everStood && isHere && isOurs;
+    });
   }
 
   /** What would be reserved, for whoever has to look before. */
@@ -228,6 +241,7 @@ export class Ledger {
         preflightVolumes: [...reservation.preflightVolumes],
         resources,
         reservedAt: formatTime(this.#options.clock.nowMs()),
+        ...reservation.kept,
       },
     };
   }

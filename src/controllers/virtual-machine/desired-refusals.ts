@@ -13,7 +13,6 @@ const refusals: readonly (readonly [field: string, asks: Asks])[] = [
   ["spec.highAvailability", ({ highAvailability }) => highAvailability !== undefined],
   ["spec.placement.mode: Enforce", ({ placement }) => placement?.mode === "Enforce"],
   ["spec.placement.awayFrom", ({ placement }) => placement?.awayFrom !== undefined],
-  ["spec.adopt", ({ adopt }) => adopt !== undefined],
   ["spec.source.clone.mode: Linked", ({ source }) => source?.clone?.mode === "Linked"],
   ["spec.source.clone.snapshot", ({ source }) => source?.clone?.snapshot !== undefined],
   ["spec.source.importedDisk.mode: Take", ({ source }) => source?.importedDisk?.mode === "Take"],

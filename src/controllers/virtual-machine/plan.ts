@@ -1,6 +1,8 @@
 import type { ClaimSpec } from "../../api/index.ts";
 import type { Failure, ForeignSeen, Leftover, Lock } from "../../hypervisor/index.ts";
-import { deadLock, isUnsettled, waitForOpen, type Next, type PlanInput } from "./next.ts";
+import { proposeNames } from "../../hypervisor/index.ts";
+import { basisOf, deadLock, isUnsettled, stepOrWait, waitForOpen } from "./next.ts";
+import type { Next, PlanInput } from "./next.ts";
 import { planVmDeletion } from "./plan-deletion.ts";
 import { planVmMachine } from "./plan-machine.ts";
 import { planVmSeedGone } from "./plan-seed.ts";
@@ -92,6 +94,9 @@ function planVmForeign(input: PlanInput, claim: ClaimSpec, seen: ForeignSeen): N
   if (seen.reason === "Released" && input.declared.isDeleting) {
     return { do: "finish", how: "Release" };
   }
+  if (isTakenOver(claim) && !input.declared.isDeleting) {
+    return planVmTakeover(input, claim, seen) ?? { do: "fail", failure };
+  }
   // The identity is right and the mark is gone: that may well be our machine.
   if (seen.reason === "MarkLost" || claim.state !== "Reserved") return { do: "fail", failure };
   // An empty reservation may be the one that our own lost request made. Nothing proves it, so it is
@@ -102,9 +107,41 @@ function planVmForeign(input: PlanInput, claim: ClaimSpec, seen: ForeignSeen): N
   return { do: "moveOn", failure, leaves: isHusk ? "Husk" : "Nothing" };
 }
 
+/** Only a machine that stood before it was claimed is Reserved and stood already. */
+function isTakenOver({ state, everStood }: ClaimSpec): boolean {
+  return state === "Reserved" && everStood;
+}
+
+/** It gets its mark, with the names of its parts where they sit; nothing else of it changes. */
+function planVmTakeover(
+  input: PlanInput,
+  claim: ClaimSpec,
+  { machine, reason }: ForeignSeen,
+): Next | undefined {
+  // An adopted one has its own identity and no mark yet, which looks like a mark that was lost.
+  const isBare = reason === "MarkLost" && claim.origin === "Adopted";
+  const mayTake = isBare || reason === "Stranger" || reason === "Released";
+  if (machine === undefined || !mayTake || machine.identity !== claim.identity) return undefined;
+  const names = proposeNames(input.declared.shape, machine);
+  const { disks, networks } = machine.mark ?? names;
+  const placed = (slots: Readonly<Record<string, string>>): { name: string; slot: string }[] => {
+    return Object.entries(slots).map(([name, slot]) => ({ name, slot }));
+  };
+  const operation = {
+    kind: "stamp",
+    claim,
+    at: basisOf(machine),
+    disks: placed(disks),
+    networks: placed(networks),
+    adopt: true,
+  } as const;
+  const intent = `Take over the machine ${claim.externalId}: write Berth's mark into it.`;
+  return stepOrWait(input, { name: "Adopt", operation, intent }, machine.lock);
+}
+
 /** Only an id that Berth chose, and under which nothing of ours ever stood. */
 function mayMoveOn(claim: ClaimSpec): boolean {
-  return claim.idChosenBy === "Berth" && claim.state === "Reserved";
+  return claim.idChosenBy === "Berth" && claim.state === "Reserved" && !claim.everStood;
 }
 
 function missing({ externalId, hypervisor }: ClaimSpec): Failure {

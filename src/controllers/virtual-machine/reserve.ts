@@ -6,6 +6,7 @@ import type { Desired } from "./desired.ts";
 import { failVm } from "./failing.ts";
 import { overQuota } from "./permissions.ts";
 import { notOurs } from "./plan.ts";
+import { findTakeover } from "./takeover.ts";
 import { writeView, type ConnectedTurn } from "./turn.ts";
 
 /** An id is given up for these, where Berth chose it. */
@@ -28,6 +29,8 @@ export async function reserveId(
   node: string,
 ): Promise<Outcome> {
   const { deps, driver } = turn;
+  const taking = await takeOver(turn, desired, node);
+  if (taking !== undefined) return taking;
   const proposal = await proposeId(turn);
   if (!proposal.ok) return failVm(turn, proposal.failure);
   const reservation = reservationOf(turn, desired, { node, externalId: proposal.value });
@@ -42,6 +45,22 @@ export async function reserveId(
   if (isIdAtFault && mayChooseAnother(turn)) return avoidId(turn, proposal.value);
   if (findings.length > 0) return failVm(turn, combined(findings));
   return writeReservation(turn, { ...reservation, preflightVolumes: volumesBefore });
+}
+
+/** A machine that stands already is claimed with the identity that it has. */
+async function takeOver(
+  turn: ConnectedTurn,
+  desired: Desired,
+  node: string,
+): Promise<Outcome | undefined> {
+  const { externalId = "0" } = turn.vm.spec;
+  const reservation = reservationOf(turn, desired, { node, externalId });
+  const taking = await findTakeover(turn, desired, turn.deps.ledger.draft(reservation));
+  if (taking.is === "nothing") return undefined;
+  if (taking.is === "outcome") return taking.outcome;
+  const known = { ...reservation, ...taking.reservation };
+  const tooMuch = quotaFailure(turn, known);
+  return tooMuch === undefined ? writeReservation(turn, known) : failVm(turn, tooMuch);
 }
 
 /**
@@ -77,7 +96,8 @@ async function writeReservation(turn: ConnectedTurn, reservation: Reservation): 
   const reserved = await turn.deps.ledger.reserve(reservation);
   if (reserved.is === "ours") {
     const name = reserved.claim.metadata.name ?? "";
-    if (turn.vm.status?.operation === undefined) turn.memory.reserved = name;
+    const isNew = !reserved.claim.spec.everStood;
+    if (isNew && turn.vm.status?.operation === undefined) turn.memory.reserved = name;
     return again("Reserved");
   }
   if (mayChooseAnother(turn)) return avoidId(turn, externalId);

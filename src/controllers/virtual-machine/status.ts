@@ -33,6 +33,8 @@ export interface VmView {
   readonly operation?: StatusOperation | undefined;
   /** What the agent in the guest said, where it was asked. */
   readonly guest?: GuestView | undefined;
+  /** Changes that a person has to approve first. */
+  readonly plan?: VirtualMachineStatus["plan"];
   /** Set by the run itself: where the machine is going to be. */
   readonly place?: Pick<VirtualMachineStatus, "hypervisor" | "externalId" | "identity" | "node">;
   readonly handled?: Pick<VirtualMachineStatus, "handledReconcileAt" | "handledRestartAt">;
@@ -50,6 +52,7 @@ export function statusOf(vm: VirtualMachine, view: VmView, nowMs: number): Virtu
     appliedGeneration: isApplied(view) ? generation : appliedGeneration,
     ...observedPart(vm, seen, claim),
     ...addressesPart(view),
+    plan: view.plan,
     ...place,
     ...handled,
     ...deletionPolicyPart(vm, claim),

@@ -12,6 +12,7 @@ export type StepName =
   | "Grow"
   | "Configure"
   | "Stamp"
+  | "Adopt"
   | "Release"
   | "Start"
   | "Shutdown"
@@ -59,6 +60,7 @@ export const stepTraits: Readonly<Record<StepName, StepTraits>> = {
   MoveDisk: { reason: "Moving", settleMs, does: ["MoveDisk"], isCopy: true },
   Grow: { reason: "Updating", settleMs, does: ["Grow"], isCopy: false },
   Configure: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false },
+  Adopt: { reason: "Adopting", settleMs, does: ["Configure"], isCopy: false },
   Stamp: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false },
   Release: { reason: "Deleting", settleMs, does: ["Configure"], isCopy: false },
   Start: { reason: "Starting", settleMs, does: ["Start"], isCopy: false },

@@ -1,3 +1,4 @@
+import { annotations } from "../../api/index.ts";
 import type { VirtualMachine } from "../../api/index.ts";
 import type { Hands } from "./hands.ts";
 import type { People } from "./people.ts";
@@ -24,6 +25,11 @@ export function remedy(vm: VirtualMachine, helpers: Helpers): void {
     return new Violation(7, `${name} says ${failure?.category} (${failure?.message}), but ${what}`);
   };
   if (site === undefined) throw untrue("there is no such hypervisor");
+  const { plan } = vm.status ?? {};
+  if (plan !== undefined) {
+    people.change(name, { metadata: { annotations: { [annotations.approve]: plan.hash } } });
+    return;
+  }
   switch (failure?.category) {
     case "Missing":
       if (site.guests.get(id)?.by === "berth") throw untrue(`${id} is there`);

@@ -249,7 +249,9 @@ function isWell(vm: VirtualMachine): boolean {
 /** Ready, or stopped by something that it names and that time alone will not mend. */
 function isSettledVm(vm: VirtualMachine): boolean {
   if (isPaused(vm)) return false;
-  const { operation, failure } = vm.status ?? {};
+  const { operation, failure, plan } = vm.status ?? {};
+  // Changes that wait for a person's word.
+  if (plan !== undefined && !isDeleting(vm)) return true;
   if (isReady(vm) && !isDeleting(vm)) return operation === undefined && failure === undefined;
   const isStalled = vm.status?.conditions?.some(({ type, status }) => {
     return type === "Stalled" && status === "True";

@@ -1,0 +1,185 @@
+import { createHash } from "node:crypto";
+import type { ClaimSpec, VirtualMachineStatus } from "../../api/index.ts";
+import { proposeNames, shapeDifferences } from "../../hypervisor/index.ts";
+import type { Difference, Failure, ForeignSeen, Machine, Seen } from "../../hypervisor/index.ts";
+import { again, type Outcome } from "../../runtime/index.ts";
+import type { Reservation } from "../claims/index.ts";
+import type { Desired } from "./desired.ts";
+import { failVm } from "./failing.ts";
+import { annotationOf, writeView, type ConnectedTurn } from "./turn.ts";
+
+type Plan = NonNullable<VirtualMachineStatus["plan"]>;
+type Planned = Plan["changes"][number];
+
+const approvalMs = 60_000;
+const changesMax = 32;
+
+/** A machine that stands already and is to become this object's. */
+interface Candidate {
+  readonly machine: Machine;
+  readonly claim: ClaimSpec;
+  /** What is known of it from before, and stays known. */
+  readonly kept: NonNullable<Reservation["kept"]>;
+}
+
+/** What there is to take over: nothing, a machine, or a reason to do neither yet. */
+export type Takeover =
+  | { readonly is: "nothing" }
+  | { readonly is: "machine"; readonly reservation: Pick<Reservation, "identity" | "externalId" | "node" | "kept"> }
+  | { readonly is: "outcome"; readonly outcome: Outcome };
+
+/**
+ * A machine to adopt, or the one that this installation let go of for an object of this name. It is
+ * taken over as it is; where it differs from what is declared, nothing is written, not even its
+ * mark, until a person has approved exactly these changes.
+ */
+export async function findTakeover(
+  turn: ConnectedTurn,
+  desired: Desired,
+  draft: ClaimSpec,
+): Promise<Takeover> {
+  const found = turn.vm.spec.adopt === undefined
+    ? await findReleased(turn, draft)
+    : await findAdoptable(turn, draft);
+  if (found === undefined) return { is: "nothing" };
+  if ("category" in found) return { is: "outcome", outcome: await failVm(turn, found) };
+  const named = await withNames(turn, desired, found);
+  const plan = planOf(turn, desired, { ...found, machine: named });
+  const isApproved = annotationOf(turn.vm.metadata, "approve") === plan.hash;
+  if (plan.changes.length > 0 && !isApproved) {
+    return { is: "outcome", outcome: await waitForApproval(turn, plan) };
+  }
+  const { machine, claim, kept } = found;
+  const { externalId, node } = machine;
+  const identity = machine.identity ?? claim.identity;
+  return { is: "machine", reservation: { identity, externalId, node, kept } };
+}
+
+/** The one machine that was let go of for this name, if it is still there and nobody's. */
+async function findReleased(
+  { vm, deps, driver }: ConnectedTurn,
+  draft: ClaimSpec,
+): Promise<Candidate | Failure | undefined> {
+  const { externalId } = vm.spec;
+  const claims = deps.ledger
+    .releasedBy(draft)
+    .filter(({ spec }) => externalId === undefined || spec.externalId === externalId);
+  const found: Candidate[] = [];
+  for (const { spec } of claims) {
+    const seen = await driver.observe(spec, {});
+    if (seen.at === "unknown") return seen.failure;
+    const machine = foreignMachine(seen, ["Released"]);
+    if (machine === undefined) continue;
+    const { origin, volumes = [], preflightVolumes = [], idChosenBy } = spec;
+    const kept = { origin, volumes, preflightVolumes, idChosenBy, everStood: true };
+    found.push({ machine, claim: spec, kept });
+  }
+  return found.length === 1 ? found[0] : undefined;
+}
+
+async function findAdoptable(
+  { vm, deps, driver }: ConnectedTurn,
+  draft: ClaimSpec,
+): Promise<Candidate | Failure | undefined> {
+  const holder = await deps.ledger.holder(draft);
+  if (holder !== undefined) return notAdoptable(draft, "another object has it");
+  const seen = await driver.observe(draft, {});
+  const machine = foreignMachine(seen, ["Stranger", "Released"]);
+  if (machine !== undefined) {
+    return { machine, claim: draft, kept: { origin: "Adopted", everStood: true } };
+  }
+  switch (seen.at) {
+    case "unknown":
+      return seen.failure;
+    case "absent":
+      return vm.spec.adopt === "Only" ? noMachine(draft) : undefined;
+    case "opaque":
+      return notAdoptable(draft, "it is being made or destroyed");
+    case "foreign":
+      return notAdoptable(draft, seen.detail);
+    case "ours":
+      return undefined;
+  }
+}
+
+function foreignMachine(
+  seen: Seen,
+  reasons: readonly ForeignSeen["reason"][],
+): Machine | undefined {
+  return seen.at === "foreign" && reasons.includes(seen.reason) ? seen.machine : undefined;
+}
+
+/** The machine with the names that its parts are going to have. */
+async function withNames(
+  { driver }: ConnectedTurn,
+  { shape }: Desired,
+  { machine, claim }: Candidate,
+): Promise<Machine> {
+  if (machine.mark !== undefined) return machine;
+  const seen = await driver.observe(claim, { names: proposeNames(shape, machine) });
+  return (seen.at === "foreign" ? seen.machine : undefined) ?? machine;
+}
+
+/** What would change, by field, and the name of exactly that. Pure but for the driver's table. */
+function planOf(turn: ConnectedTurn, desired: Desired, { machine }: Candidate): Plan {
+  const differences = shapeDifferences(desired.shape, machine.shape);
+  const changes = [
+    ...differences.map((difference) => changeOf(turn, difference, machine)),
+    ...sizeChanges(desired, machine),
+    ...powerChanges(turn, machine),
+  ].slice(0, changesMax);
+  const named = JSON.stringify([machine.externalId, machine.identity, changes]);
+  const hash = createHash("sha256").update(named).digest("hex").slice(0, 16);
+  return { hash, changes };
+}
+
+function changeOf({ driver }: ConnectedTurn, difference: Difference, machine: Machine): Planned {
+  const { path, wanted, seen } = difference;
+  const { class: cost, detail } = driver.changeOf(path, machine);
+  const effect = cost === "Impossible" ? "Refused" : cost;
+  const texts = { from: textOf(seen), to: textOf(wanted) };
+  return { field: `spec.${path}`.slice(0, 256), ...texts, effect, note: detail.slice(0, 512) };
+}
+
+function* sizeChanges({ disks }: Desired, machine: Machine): Iterable<Planned> {
+  for (const { name, sizeBytes } of disks) {
+    const seen = machine.disks.find((disk) => disk.name === name);
+    if (seen === undefined || sizeBytes === undefined || seen.sizeBytes === sizeBytes) continue;
+    const effect = sizeBytes < seen.sizeBytes ? "Refused" : "Live";
+    const texts = { from: String(seen.sizeBytes), to: String(sizeBytes) };
+    yield { field: `spec.disks[${name}].size`, ...texts, effect };
+  }
+}
+
+function powerChanges({ vm }: ConnectedTurn, { power }: Machine): Planned[] {
+  const { powerState } = vm.spec;
+  if (power === powerState) return [];
+  return [{ field: "spec.powerState", from: power, to: powerState, effect: "PowerOff" }];
+}
+
+function textOf(value: unknown): string {
+  return (JSON.stringify(value) ?? "nothing").slice(0, 256);
+}
+
+async function waitForApproval(turn: ConnectedTurn, plan: Plan): Promise<Outcome> {
+  const name = `approval of the changes: set the annotation berth.dev/approve to ${plan.hash}`;
+  const waitingFor = { kind: "Dependency", name } as const;
+  await writeView(turn, { state: { is: "waiting", waitingFor }, plan });
+  return again("Approval", approvalMs);
+}
+
+function noMachine({ externalId, hypervisor }: ClaimSpec): Failure {
+  return {
+    category: "DependencyNotReady",
+    message: `There is no machine ${externalId} on ${hypervisor.name} to adopt.`,
+    remedy: "Correct spec.externalId, or set adopt: IfPresent to make one.",
+  };
+}
+
+function notAdoptable({ externalId, hypervisor }: ClaimSpec, why: string): Failure {
+  return {
+    category: "IdentityConflict",
+    message: `The machine ${externalId} on ${hypervisor.name} cannot be adopted: ${why}.`,
+    remedy: "Choose another spec.externalId.",
+  };
+}
