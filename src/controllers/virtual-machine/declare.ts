@@ -1,10 +1,12 @@
 import type { VirtualMachine } from "../../api/index.ts";
 import { answered, failed } from "../../hypervisor/index.ts";
 import type { Answer } from "../../hypervisor/index.ts";
+import { objectKey } from "../../kernel/object.ts";
 import { resolveVm } from "./dependencies.ts";
 import type { Desired } from "./desired.ts";
+import { cloningOf } from "./fills.ts";
 import type { Declared } from "./next.ts";
-import { chooseNode } from "./placement.ts";
+import { chooseNode, type Neighbours } from "./placement.ts";
 import { combined } from "./reserve.ts";
 import { annotationOf, isDeleting, type ConnectedTurn } from "./turn.ts";
 
@@ -40,18 +42,62 @@ async function fateOf({ vm, claim, deps }: ConnectedTurn): Promise<"Destroy" | "
 }
 
 /** A node that was chosen stays chosen, wherever the machine has gone since. */
-function nodeFor({ vm, claim, connection }: ConnectedTurn): Answer<string> {
+function nodeFor(turn: ConnectedTurn): Answer<string> {
+  const { vm, claim } = turn;
   const known = claim?.spec.node;
   if (known !== undefined) return answered(known);
-  const { inventory, spec } = connection;
-  return chooseNode(vm, inventory, spec.defaults?.storage);
+  return choose(turn, vm);
+}
+
+/** The hypervisor's own copy is made where its source is. */
+function choose(turn: ConnectedTurn, vm: VirtualMachine): Answer<string> {
+  const { inventory, spec } = turn.connection;
+  const source = cloningOf(turn);
+  const node = inventory.machines.find(({ externalId }) => externalId === source?.source)?.node;
+  if (source !== undefined && node !== undefined) return answered(node);
+  const away = neighboursOf(turn);
+  return chooseNode(vm, inventory, { storageDefault: spec.defaults?.storage, away });
+}
+
+/** Where machines run that this one should keep away from, by the labels of their objects. */
+function neighboursOf({ vm, key, deps }: ConnectedTurn): Neighbours | undefined {
+  const { awayFrom } = vm.spec.placement ?? {};
+  if (awayFrom === undefined) return undefined;
+  const nodesOf = (policy: "Required" | "Preferred"): Set<string> => {
+    const rules = awayFrom.filter((rule) => (rule.policy ?? "Required") === policy);
+    const others = deps.lookups.vms.list().filter((other) => {
+      const isOther = objectKey(other.metadata) !== key;
+      const isHere = other.metadata.namespace === vm.metadata.namespace;
+      return isOther && isHere && rules.some(({ matchLabels }) => matches(other, matchLabels));
+    });
+    return new Set(others.flatMap(({ status }) => (status?.node ? [status.node] : [])));
+  };
+  return { never: nodesOf("Required"), rather: nodesOf("Preferred") };
+}
+
+function matches({ metadata }: VirtualMachine, labels: Readonly<Record<string, string>>): boolean {
+  return Object.entries(labels).every(([label, value]) => metadata.labels?.[label] === value);
+}
+
+/** Another node, where the placement is enforced and this one is not among those allowed. */
+function movesTo(turn: ConnectedTurn): string | undefined {
+  const { vm, claim } = turn;
+  const { placement } = vm.spec;
+  if (placement?.mode !== "Enforce" || claim?.spec.everStood !== true) return undefined;
+  const node = claim.spec.node ?? "";
+  const { node: only, nodes } = placement;
+  const isNamed = only === undefined ? (nodes?.includes(node) ?? true) : only === node;
+  if (isNamed && neighboursOf(turn)?.never.has(node) !== true) return undefined;
+  const chosen = choose(turn, vm);
+  return chosen.ok ? chosen.value : undefined;
 }
 
 function declaredOf(
-  { vm }: ConnectedTurn,
+  turn: ConnectedTurn,
   desired: Desired,
   { node, fate }: { readonly node: string; readonly fate: Declared["fate"] },
 ): Declared {
+  const { vm } = turn;
   const { spec, status, metadata } = vm;
   const { shutdown, updatePolicy, driftPolicy, onMissing, powerState: power } = spec;
   const restartAt = annotationOf(metadata, "restartAt");
@@ -66,6 +112,9 @@ function declaredOf(
     seed: desired.seed,
     onDelete: onDeleteOf(vm),
     pool: desired.pool,
+    movesTo: movesTo(turn),
+    clone: cloningOf(turn),
+    takes: takesOf(vm),
     node,
     power,
     shutdown,
@@ -81,6 +130,12 @@ type Disk = NonNullable<VirtualMachine["spec"]["disks"]>[number];
 
 function diskNames({ spec }: VirtualMachine, isOne: (disk: Disk) => boolean): string[] {
   return (spec.disks ?? []).filter(isOne).map(({ name }) => name);
+}
+
+/** A volume that becomes the machine's own. */
+function takesOf({ spec }: VirtualMachine): Readonly<Record<string, string>> {
+  const { importedDisk } = spec.source ?? {};
+  return importedDisk?.mode === "Take" ? { [importedDisk.disk]: importedDisk.diskId } : {};
 }
 
 function onDeleteOf({ spec }: VirtualMachine): Declared["onDelete"] {

@@ -10,12 +10,6 @@ type Asks = (spec: VirtualMachineSpec) => boolean | undefined;
  */
 const refusals: readonly (readonly [field: string, asks: Asks])[] = [
   ["spec.memory.hugePages", ({ memory }) => memory?.hugePages !== undefined],
-  ["spec.highAvailability", ({ highAvailability }) => highAvailability !== undefined],
-  ["spec.placement.mode: Enforce", ({ placement }) => placement?.mode === "Enforce"],
-  ["spec.placement.awayFrom", ({ placement }) => placement?.awayFrom !== undefined],
-  ["spec.source.clone.mode: Linked", ({ source }) => source?.clone?.mode === "Linked"],
-  ["spec.source.clone.snapshot", ({ source }) => source?.clone?.snapshot !== undefined],
-  ["spec.source.importedDisk.mode: Take", ({ source }) => source?.importedDisk?.mode === "Take"],
   ["spec.source.importedDisk.path", ({ source }) => source?.importedDisk?.path !== undefined],
   [
     "spec.cloudInit data on the hypervisor beside data that is inline or in a Secret",

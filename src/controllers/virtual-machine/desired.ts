@@ -56,6 +56,7 @@ function desiredShape(declaration: Declaration, newDisks: readonly NewDisk[]): S
     networks: someOf((spec.networks ?? []).map((card) => networkShape(card, declaration))),
     bootOrder: bootOrderOf(vm),
     ...deviceShape(spec),
+    highAvailability: spec.highAvailability,
     startOnBoot,
     startup,
     deletionProtection,

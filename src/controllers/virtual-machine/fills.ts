@@ -2,6 +2,7 @@ import type { VMImage } from "../../api/index.ts";
 import { answered, failed } from "../../hypervisor/index.ts";
 import type { Answer, Failure, Fill } from "../../hypervisor/index.ts";
 import { absent, lookUpImage } from "./absent.ts";
+import type { Cloning } from "./next.ts";
 import type { ConnectedTurn } from "./turn.ts";
 
 type Fills = Map<string, Fill>;
@@ -75,9 +76,25 @@ function copyFill(turn: ConnectedTurn, image: VMImage, node: string | undefined)
 
 type Clone = NonNullable<NonNullable<ConnectedTurn["vm"]["spec"]["source"]>["clone"]>;
 
+/** Where the copy has to be the hypervisor's own: linked, or of a snapshot. */
+export function cloningOf(turn: ConnectedTurn): Cloning | undefined {
+  const { clone } = turn.vm.spec.source ?? {};
+  if (clone === undefined || (clone.mode !== "Linked" && clone.snapshot === undefined)) {
+    return undefined;
+  }
+  const source = cloneSource(turn, clone);
+  if (!source.ok) return undefined;
+  const { mode, snapshot, disk } = clone;
+  const disks = (clone.disks ?? []).map(({ name, device }) => ({ name, slot: device }));
+  const at = snapshot === undefined ? {} : { snapshot };
+  return { source: source.value, mode, ...at, disk, disks };
+}
+
 function fillsOfClone(turn: ConnectedTurn, clone: Clone): Answer<Fills> {
   const source = cloneSource(turn, clone);
   if (!source.ok) return source;
+  // What the hypervisor copies itself is there already, and is not filled.
+  if (cloningOf(turn) !== undefined) return answered(new Map());
   const externalId = source.value;
   const fills: Fills = new Map([[clone.disk, { from: "machine", externalId }]]);
   for (const { name, device } of clone.disks ?? []) {

@@ -34,6 +34,10 @@ export interface Declared {
   /** What becomes of each disk with the machine, by name. */
   readonly onDelete: Readonly<Record<string, "Delete" | "Retain">>;
   readonly pool?: string | undefined;
+  /** The node that it has to be moved to, where its placement is enforced. */
+  readonly movesTo?: string | undefined;
+  /** The machine that it is the hypervisor's own copy of. */
+  readonly clone?: Cloning | undefined;
   readonly node: string;
   readonly power: VirtualMachineSpec["powerState"];
   readonly shutdown: VirtualMachineSpec["shutdown"];
@@ -44,6 +48,16 @@ export interface Declared {
   readonly wantsRestart: boolean;
   /** This generation was not wholly applied yet: what differs is an edit, and no drift. */
   readonly isEdited: boolean;
+}
+
+/** A copy that only the hypervisor itself can make: linked, or of a snapshot. */
+export interface Cloning {
+  readonly source: string;
+  readonly mode: "Linked" | "Full";
+  readonly snapshot?: string;
+  /** The disk that it boots from, and others by where they are. */
+  readonly disk: string;
+  readonly disks: readonly { readonly name: string; readonly slot: string }[];
 }
 
 /** An operation of which nobody knows whether it happened, or still will. */
@@ -62,6 +76,8 @@ export interface PlanInput {
   readonly isShutdownIgnored?: boolean;
   /** The agent in the guest has answered. */
   readonly hasAgentAnswered?: boolean;
+  /** The pool that it was last seen in, where that is known. */
+  readonly seenPool?: { readonly name: string | undefined } | undefined;
   /** The machine's power was not asked for, because it never ran. */
   readonly isPowerUnasked?: boolean;
   /** The intent of what was done last and ended well, as far as this process knows. */

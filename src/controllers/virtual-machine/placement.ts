@@ -9,21 +9,48 @@ import type { Answer, Failure, Inventory, InventoryNode } from "../../hypervisor
 export function chooseNode(
   { spec, status }: Pick<VirtualMachine, "spec" | "status">,
   inventory: Inventory,
-  storageDefault: string | undefined,
+  { storageDefault, away = noNeighbours }: Surroundings,
 ): Answer<string> {
   const { node, nodes } = spec.placement ?? {};
   const named = node === undefined ? nodes : [node];
-  const allowed = inventory.nodes.filter(({ name }) => named?.includes(name) ?? true);
+  const among = inventory.nodes.filter(({ name }) => named?.includes(name) ?? true);
+  const allowed = among.filter(({ name }) => !away.never.has(name));
+  if (allowed.length === 0 && among.length > 0) return failed(tooClose(away.never));
   const storages = (spec.disks ?? []).map(({ storage }) => storage ?? storageDefault);
   const wanted = [...new Set(storages.filter((storage) => storage !== undefined))];
   const able = allowed.filter(({ name, health }) => {
     return health === "Healthy" && wanted.every((storage) => isUsable(inventory, storage, name));
   });
-  const before = able.find(({ name }) => name === status?.node);
-  if (before !== undefined) return answered(before.name);
-  const [best] = able.toSorted((a, b) => freeBytes(b) - freeBytes(a) || byName(a, b));
+  const apart = able.filter(({ name }) => !away.rather.has(name));
+  const best = bestOf(apart, status?.node) ?? bestOf(able, status?.node);
   if (best !== undefined) return answered(best.name);
   return failed(refusalOf({ inventory, allowed, wanted, named: named ?? [] }));
+}
+
+/** Nodes with machines that this one should keep away from. */
+export interface Neighbours {
+  readonly never: ReadonlySet<string>;
+  readonly rather: ReadonlySet<string>;
+}
+
+interface Surroundings {
+  readonly storageDefault: string | undefined;
+  readonly away?: Neighbours | undefined;
+}
+
+const noNeighbours: Neighbours = { never: new Set(), rather: new Set() };
+
+function bestOf(nodes: readonly InventoryNode[], before?: string): InventoryNode | undefined {
+  const known = nodes.find(({ name }) => name === before);
+  return known ?? nodes.toSorted((a, b) => freeBytes(b) - freeBytes(a) || byName(a, b))[0];
+}
+
+function tooClose(nodes: ReadonlySet<string>): Failure {
+  return {
+    category: "NodeUnhealthy",
+    message: `On every node that may take the machine runs one to keep away from: ${[...nodes].join(", ")}.`,
+    remedy: "Move one of them, or set policy: Preferred in spec.placement.awayFrom.",
+  };
 }
 
 interface Choice {

@@ -3,6 +3,7 @@ import { shapeDifferences } from "../../hypervisor/index.ts";
 import type { Difference, Failure, Machine, NewDisk } from "../../hypervisor/index.ts";
 import { claimChange } from "./plan-claim.ts";
 import { lostDisks, planVmDisks } from "./plan-disks.ts";
+import { planVmPlace } from "./plan-place.ts";
 import { planVmPower } from "./plan-power.ts";
 import { planVmSeed, planVmSeedRead } from "./plan-seed.ts";
 import { planVmShape } from "./plan-shape.ts";
@@ -55,7 +56,8 @@ function planVmForm(input: PlanInput, claim: ClaimSpec, found: Found): Next | un
   return (
     planVmSeed(input, claim, found.machine) ??
     planVmDisks(input, claim, found) ??
-    planVmShape(input, claim, found)
+    planVmShape(input, claim, found) ??
+    planVmPlace(input, claim, found)
   );
 }
 

@@ -52,7 +52,16 @@ export function planVmResume(input: PlanInput, claim: ClaimSpec, machine: Machin
   return start(input, claim, machine);
 }
 
+/** What watches over a machine takes requests, and follows them some time later. */
+function queued(machine: Machine, wanted: "Running" | "Stopped"): Next | undefined {
+  if (machine.highAvailability?.requested !== wanted) return undefined;
+  const { detail } = machine.highAvailability;
+  return { do: "wait", kind: "Task", name: `high availability (${detail}): ${wanted} was asked` };
+}
+
 function start(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
+  const asked = machine.power === "Stopped" ? queued(machine, "Running") : undefined;
+  if (asked !== undefined) return asked;
   const operation = { kind: "powerOn", claim, at: basisOf(machine) } as const;
   const intent = machine.power === "Suspended" ? "Resume the machine." : startIntent;
   return stepOrWait(input, { name: "Start", operation, intent }, machine.lock);
@@ -72,6 +81,8 @@ function suspend(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
 
 /** Off: by asking the guest first, then by force if that is allowed. */
 export function planVmPowerOff(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
+  const asked = queued(machine, "Stopped");
+  if (asked !== undefined) return asked;
   const { graceSeconds, force } = input.declared.shutdown;
   const at = basisOf(machine);
   const isAsking = machine.power === "Running" && graceSeconds > 0 && !input.isShutdownIgnored;

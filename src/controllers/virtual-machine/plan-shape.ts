@@ -15,6 +15,8 @@ export function planVmShape(input: PlanInput, claim: ClaimSpec, found: Found): N
   const { machine, differences, later } = found;
   // What waits for a restart has been said already; to say it again changes nothing.
   const news = differences.filter(({ path }) => {
+    // It has an operation of its own.
+    if (path.startsWith("highAvailability")) return false;
     return !later.includes(path) && !machine.pending.some((field) => path.startsWith(field));
   });
   const step =

@@ -2,7 +2,7 @@ import type { ClaimSpec } from "../../api/index.ts";
 import type { Failure, ForeignSeen, Leftover, Lock } from "../../hypervisor/index.ts";
 import { proposeNames } from "../../hypervisor/index.ts";
 import { basisOf, deadLock, isUnsettled, stepOrWait, waitForOpen } from "./next.ts";
-import type { Next, PlanInput } from "./next.ts";
+import type { Cloning, Next, PlanInput } from "./next.ts";
 import { planVmDeletion } from "./plan-deletion.ts";
 import { planVmMachine } from "./plan-machine.ts";
 import { planVmSeedGone } from "./plan-seed.ts";
@@ -45,10 +45,51 @@ function planVmAbsent(input: PlanInput, claim: ClaimSpec): Next {
   const { bootOrder: _later, ...said } = declared.shape;
   // A new machine starts with its node unless it says otherwise; an older one keeps what it has.
   const shape = { startOnBoot: true, ...said };
-  const { node, pool } = declared;
+  const { node, pool, clone } = declared;
+  if (clone !== undefined) return planVmClone(input, claim, clone);
   const create = { kind: "create", claim, node, shape, ...(pool ? { pool } : {}) } as const;
   const intent = `Make the machine ${claim.externalId} on node ${node}.`;
   return { do: "step", step: { name: "Create", operation: create, intent } };
+}
+
+/** The hypervisor's own copy: it bears no mark until it was stamped. */
+function planVmClone(
+  { declared: { node, pool, shape } }: PlanInput,
+  claim: ClaimSpec,
+  { source, mode, snapshot }: Cloning,
+): Next {
+  const operation = {
+    kind: "clone",
+    claim,
+    node,
+    source,
+    mode,
+    ...(shape.name === undefined ? {} : { name: shape.name }),
+    ...(snapshot === undefined ? {} : { snapshot }),
+    ...(pool === undefined ? {} : { pool }),
+  } as const;
+  const intent = `Make the machine ${claim.externalId} as a copy of ${source} on node ${node}.`;
+  return { do: "step", step: { name: "Clone", operation, intent } };
+}
+
+/** A copy that our own task made under our id: it becomes ours by its mark. */
+function planVmUnstamped(
+  input: PlanInput,
+  claim: ClaimSpec,
+  { machine }: ForeignSeen,
+): Next | undefined {
+  const { clone, shape } = input.declared;
+  if (machine === undefined || clone === undefined) return undefined;
+  const operation = {
+    kind: "stamp",
+    claim,
+    at: basisOf(machine),
+    disks: [{ name: clone.disk, boots: true }, ...clone.disks],
+    networks: (shape.networks ?? []).map(({ name }) => ({ name })),
+    cloned: { from: clone.source },
+  } as const;
+  const intent = `Write Berth's mark into the copy ${claim.externalId}.`;
+  return stepOrWait(input, { name: "Stamp", operation, intent }, machine.lock);
 }
 
 /** Before it is made anew the Claim forgets the volumes that went with it, if they really did. */
@@ -93,6 +134,9 @@ function planVmForeign(input: PlanInput, claim: ClaimSpec, seen: ForeignSeen): N
   const failure = notOurs(claim, seen);
   if (seen.reason === "Released" && input.declared.isDeleting) {
     return { do: "finish", how: "Release" };
+  }
+  if (seen.reason === "Unstamped" && !input.declared.isDeleting) {
+    return planVmUnstamped(input, claim, seen) ?? { do: "fail", failure };
   }
   if (isTakenOver(claim) && !input.declared.isDeleting) {
     return planVmTakeover(input, claim, seen) ?? { do: "fail", failure };

@@ -14,6 +14,7 @@ import { absent } from "./absent.ts";
 import { declare, type Declaring } from "./declare.ts";
 import { performStep, restartHandled } from "./effects.ts";
 import { failVm, handledOf, hasGivenUp } from "./failing.ts";
+import { cloningOf } from "./fills.ts";
 import { askAgainMs, askGuest } from "./guest.ts";
 import type { Next, OpenOperation, PlanInput } from "./next.ts";
 import { planVm } from "./plan.ts";
@@ -126,12 +127,22 @@ async function observeAndPlan(
     open,
     isShutdownIgnored: turn.memory.isShutdownIgnored ?? false,
     isPowerUnasked,
+    seenPool: poolOf(turn, claim.spec),
     hasAgentAnswered: isAgentReady(turn.vm),
     lastDone: turn.memory.done?.intent,
     changeOf: (path, machine) => driver.changeOf(path, machine),
   };
   const next = await lookCloser(turn, input, await recordAndPlan(turn, input));
   return act(turn, next, declaring.value);
+}
+
+/** The pool at the last glance, if the machine was in it. */
+function poolOf(
+  { connection }: ConnectedTurn,
+  { externalId: id }: ClaimSpec,
+): PlanInput["seenPool"] {
+  const row = connection.inventory.machines.find(({ externalId }) => externalId === id);
+  return row && { name: row.pool };
 }
 
 function isAgentReady({ status }: VirtualMachine): boolean {
@@ -165,7 +176,13 @@ async function see(turn: ConnectedTurn, claim: Claim, withoutPower: boolean): Pr
   if (sight !== undefined && withoutPower) return sight;
   const sinceMs = Date.parse(claim.spec.reservedAt ?? formatTime(deps.clock.nowMs()));
   const workerNeverStarted = vm.status?.operation?.task === noWorker;
-  return driver.observe(claim.spec, { sinceMs, workerNeverStarted, withoutPower });
+  const clonedFrom = claim.spec.state === "Reserved" ? cloningOf(turn)?.source : undefined;
+  return driver.observe(claim.spec, {
+    sinceMs,
+    workerNeverStarted,
+    withoutPower,
+    ...(clonedFrom === undefined ? {} : { clonedFrom }),
+  });
 }
 
 /** A machine in the making was never started, as long as nobody wrote down that it should be. */

@@ -4,6 +4,7 @@ import { again, type Outcome } from "../../runtime/index.ts";
 import type { Reservation } from "../claims/index.ts";
 import type { Desired } from "./desired.ts";
 import { failVm } from "./failing.ts";
+import { cloningOf } from "./fills.ts";
 import { overQuota } from "./permissions.ts";
 import { notOurs } from "./plan.ts";
 import { findTakeover } from "./takeover.ts";
@@ -40,11 +41,21 @@ export async function reserveId(
   const claim = deps.ledger.draft(reservation);
   const taken = await chosenIdFailure(turn, claim);
   if (taken !== undefined) return failVm(turn, taken);
-  const { findings, volumesBefore } = await driver.preflight({ claim, node, shape, disks });
+  const { source, mode } = cloningOf(turn) ?? {};
+  const clone = source === undefined || mode === undefined ? {} : { clone: { source, mode } };
+  const draft = { claim, node, shape, disks: newDisks(turn, disks), ...clone };
+  const { findings, volumesBefore } = await driver.preflight(draft);
   const isIdAtFault = findings.some(({ category }) => idFailures.has(category));
   if (isIdAtFault && mayChooseAnother(turn)) return avoidId(turn, proposal.value);
   if (findings.length > 0) return failVm(turn, combined(findings));
   return writeReservation(turn, { ...reservation, preflightVolumes: volumesBefore });
+}
+
+/** Disks that are made. What the hypervisor copies itself comes with its copy. */
+function newDisks(turn: ConnectedTurn, disks: Desired["disks"]): Desired["disks"] {
+  const cloning = cloningOf(turn);
+  const copied = [cloning?.disk, ...(cloning?.disks ?? []).map(({ name }) => name)];
+  return disks.filter(({ name }) => !copied.includes(name));
 }
 
 /** A machine that stands already is claimed with the identity that it has. */

@@ -4,6 +4,7 @@ import type { Operation } from "../../hypervisor/index.ts";
 /** The steps as people see them in `status.operation.step`. */
 export type StepName =
   | "Create"
+  | "Clone"
   | "AddDisk"
   | "Attach"
   | "Detach"
@@ -20,6 +21,9 @@ export type StepName =
   | "Reboot"
   | "Suspend"
   | "Resume"
+  | "Migrate"
+  | "Regroup"
+  | "Guard"
   | "Destroy"
   | "RemoveVolume"
   | "PutSeed"
@@ -53,6 +57,7 @@ const settleMs = 60_000;
 
 export const stepTraits: Readonly<Record<StepName, StepTraits>> = {
   Create: { reason: "Creating", settleMs, does: ["Create"], isCopy: false },
+  Clone: { reason: "Creating", settleMs, does: ["Clone"], isCopy: false },
   AddDisk: { reason: "Creating", settleMs, does: ["Configure"], isCopy: true },
   Attach: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false },
   Detach: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false },
@@ -69,6 +74,9 @@ export const stepTraits: Readonly<Record<StepName, StepTraits>> = {
   Reboot: { reason: "Updating", settleMs, does: ["Reboot"], isCopy: false },
   Suspend: { reason: "Stopping", settleMs, does: ["Suspend"], isCopy: false },
   Resume: { reason: "Starting", settleMs, does: ["Resume"], isCopy: false },
+  Migrate: { reason: "Moving", settleMs, does: ["Migrate"], isCopy: false },
+  Regroup: { reason: "Updating", settleMs, does: ["Other"], isCopy: false },
+  Guard: { reason: "Updating", settleMs, does: ["Other"], isCopy: false },
   Destroy: { reason: "Deleting", settleMs, does: ["Destroy"], isCopy: false },
   PutSeed: { reason: "Creating", settleMs, does: ["Other"], isCopy: false },
   EjectSeed: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false },

@@ -130,7 +130,8 @@ const cases: readonly Case[] = [
   {
     text: "400 Parameter verification failed. scsi1: hotplug problem - can't unplug scsi1",
     category: "ConfigurationError",
-    reason: "a parameter that a worker refuses",
+    meaning: "alreadySo",
+    reason: "it is written, and waits for the next start",
   },
   {
     text: "VM 101 already running",

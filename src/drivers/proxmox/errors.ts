@@ -55,6 +55,9 @@ const rules: readonly ErrorRule[] = [
   changed(/^VM \d+ is running - destroy failed$/),
   changed(/^VM \d+ (?:is )?not running$/),
   { text: /^VM \d+ already running$/, category: "CreationFailed", meaning: "alreadySo" },
+  // A guest that does not let go of a device, or does not take one: the change is written all the
+  // same, and waits for the next start as pending (qemu-server, vmconfig_hotplug_pending).
+  { text: /(?:^|: )hotplug problem - /, category: "ConfigurationError", meaning: "alreadySo" },
 
   // Locks and limits. A config lock that outlived its task is found by looking at the task.
   blocked(/^(?:unable to create VM \d+ - )?VM is locked \([a-z-]+\)$/),

@@ -30,6 +30,7 @@ const lockTasks: Readonly<Record<string, readonly string[]>> = {
   destroyed: ["qmdestroy"],
   backup: ["vzdump"],
   migrate: ["qmigrate"],
+  suspending: ["qmsuspend"],
   snapshot: ["qmsnapshot"],
   "snapshot-delete": ["qmdelsnapshot"],
   rollback: ["qmrollback"],

@@ -1,0 +1,53 @@
+import type { ClaimSpec } from "../../api/index.ts";
+import type { Machine } from "../../hypervisor/index.ts";
+import { basisOf, stepOrWait, type Found, type Next, type PlanInput } from "./next.ts";
+import type { Step } from "./steps.ts";
+
+/** Where the machine is and who watches over it: its node, its pool, high availability. */
+export function planVmPlace(input: PlanInput, claim: ClaimSpec, found: Found): Next | undefined {
+  const { machine } = found;
+  const isGuarded = input.declared.shape.highAvailability !== undefined;
+  // How it is watched over is seen only together with its power.
+  if (isGuarded && machine.power === "Unknown" && input.isPowerUnasked) return { do: "look" };
+  const step =
+    moveStep(input, claim, machine) ??
+    regroupStep(input, claim, machine) ??
+    guardStep(input, claim, found);
+  return step && stepOrWait(input, step, machine.lock);
+}
+
+function moveStep({ declared }: PlanInput, claim: ClaimSpec, machine: Machine): Step | undefined {
+  const { movesTo: to } = declared;
+  if (to === undefined || to === machine.node || !claim.everStood) return undefined;
+  const operation = { kind: "migrate", claim, at: basisOf(machine), to } as const;
+  return { name: "Migrate", operation, intent: `Move the machine to the node ${to}.` };
+}
+
+/** A glance shows the pool, some time later: what was just done is not done again. */
+function regroupStep(
+  { declared, seenPool, lastDone }: PlanInput,
+  claim: ClaimSpec,
+  machine: Machine,
+): Step | undefined {
+  const { pool } = declared;
+  if (pool === undefined || seenPool === undefined || seenPool.name === pool) return undefined;
+  const intent = `Put the machine into the pool ${pool}.`;
+  if (!claim.everStood || lastDone === intent) return undefined;
+  const operation = { kind: "regroup", claim, at: basisOf(machine), pool } as const;
+  return { name: "Regroup", operation, intent };
+}
+
+function guardStep(
+  { declared }: PlanInput,
+  claim: ClaimSpec,
+  { machine, differences }: Found,
+): Step | undefined {
+  const { highAvailability } = declared.shape;
+  const isOther = differences.some(({ path }) => path.startsWith("highAvailability"));
+  if (highAvailability === undefined || !isOther) return undefined;
+  const power = declared.power === "Running" ? "Running" : "Stopped";
+  const at = basisOf(machine);
+  const operation = { kind: "guard", claim, at, highAvailability, power } as const;
+  const intent = `Set high availability to ${JSON.stringify(highAvailability)}.`;
+  return { name: "Guard", operation, intent };
+}
