@@ -1,0 +1,161 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { virtualMachineKind } from "../api/index.ts";
+import type { VirtualMachine, WrittenVirtualMachineSpec } from "../api/index.ts";
+import { openProxmox, type SimulatedWorld } from "./testing/simulated-proxmox.ts";
+import { condition, createVm, getVm, isReady, listClaims, until } from "./testing/world.ts";
+
+const disks = [{ name: "root", size: "10Gi", storage: "local-zfs" }];
+
+async function ready({ world }: SimulatedWorld, name: string): Promise<VirtualMachine> {
+  const isThere = await until(world, async () => {
+    const vm = await getVm(world.client, name);
+    return isReady(vm) && condition(vm, "Synced") === "True Succeeded";
+  });
+  const vm = await getVm(world.client, name);
+  assert.ok(vm && isThere, JSON.stringify([vm?.status, world.log], undefined, 1));
+  return vm;
+}
+
+async function made(
+  stage: SimulatedWorld,
+  name: string,
+  spec: Partial<WrittenVirtualMachineSpec>,
+): Promise<VirtualMachine> {
+  await createVm(stage.world.client, name, { disks, ...spec });
+  return ready(stage, name);
+}
+
+async function edit(stage: SimulatedWorld, name: string, spec: object): Promise<void> {
+  const at = { namespace: "default", name };
+  await stage.world.client.of(virtualMachineKind).patch(at, { merge: { spec } });
+}
+
+async function remove({ world }: SimulatedWorld, name: string): Promise<void> {
+  await world.client.of(virtualMachineKind).delete({ namespace: "default", name });
+  const isGone = await until(world, async () => (await getVm(world.client, name)) === undefined);
+  assert.ok(isGone, JSON.stringify((await getVm(world.client, name))?.status));
+}
+
+describe("a linked clone on a simulated Proxmox", () => {
+  it("is made where its template is, gets its mark and its form, and goes cleanly", async () => {
+    const stage = await openProxmox();
+    const { proxmox } = stage;
+    const { state } = proxmox.cluster;
+    stage.world.start();
+    const source = await made(stage, "tpl", {
+      powerState: "Stopped",
+      placement: { node: "pve2" },
+      source: { blank: {} },
+    });
+    const id = source.status?.externalId ?? "";
+    const text = (state.guests[id]?.text ?? "").replace(`vm-${id}-disk`, `base-${id}-disk`);
+    for (const volume of Object.values(state.volumes).flat()) {
+      volume.name = volume.name.replace(`vm-${id}-disk`, `base-${id}-disk`);
+    }
+    proxmox.writeGuestFile("pve2", Number(id), `${text}template: 1\n`);
+    const vm = await made(stage, "web", {
+      source: { clone: { externalId: id, mode: "Linked" } },
+      disks: [{ name: "root", size: "12Gi", storage: "local-zfs" }],
+      cpu: { cores: 3 },
+    });
+    assert.equal(vm.status?.node, "pve2");
+    const copy = state.guests[vm.status?.externalId ?? ""]?.text ?? "";
+    assert.match(copy, /^cores: 3$/m);
+    assert.match(copy, /"root":"scsi0"/);
+    assert.match(copy, /size=12G/);
+    await remove(stage, "web");
+    assert.deepEqual(Object.keys(state.guests), [id]);
+  });
+});
+
+describe("a disk that is already on a simulated Proxmox", () => {
+  it("is taken as it is, belongs to the machine then, and goes with it", async () => {
+    const stage = await openProxmox();
+    const { state } = stage.proxmox.cluster;
+    const there = {
+      name: "vm-777-disk-0",
+      content: "images",
+      format: "raw",
+      sizeBytes: 4 * 1024 ** 3,
+      usedBytes: 0,
+      createdMs: 0,
+      vmid: 777,
+    } as const;
+    state.volumes["pve1:rpool/data"] = [{ ...there }];
+    stage.world.start();
+    const vm = await made(stage, "web", {
+      placement: { node: "pve1" },
+      source: { importedDisk: { diskId: "local-zfs:vm-777-disk-0", mode: "Take" } },
+      disks: [{ name: "root", size: "4Gi", storage: "local-zfs" }],
+    });
+    assert.equal(vm.status?.disks?.[0]?.volume, "local-zfs:vm-777-disk-0");
+    const [claim] = await listClaims(stage.world.client);
+    assert.equal(claim?.spec.volumes?.[0]?.id, "local-zfs:vm-777-disk-0");
+    await remove(stage, "web");
+    assert.deepEqual(state.volumes["pve1:rpool/data"], []);
+  });
+});
+
+describe("the place of a machine on a simulated Proxmox", () => {
+  it("is left as it is unless it is enforced", async () => {
+    const stage = await openProxmox();
+    stage.world.start();
+    const vm = await made(stage, "web", { placement: { node: "pve1" } });
+    assert.equal(vm.status?.node, "pve1");
+    await edit(stage, "web", { placement: { node: "pve2" } });
+    await until(stage.world, () => false, 60_000);
+    assert.equal((await getVm(stage.world.client, "web"))?.status?.node, "pve1");
+    await edit(stage, "web", { placement: { mode: "Enforce" } });
+    const isMoved = await until(stage.world, async () => {
+      return (await getVm(stage.world.client, "web"))?.status?.node === "pve2";
+    });
+    assert.ok(isMoved, JSON.stringify((await getVm(stage.world.client, "web"))?.status));
+    await ready(stage, "web");
+  });
+
+  it("keeps away from where the others are", async () => {
+    const stage = await openProxmox();
+    stage.world.start();
+    const nodes = new Set<string | undefined>();
+    for (const name of ["a", "b", "c"]) {
+      await stage.world.client.of(virtualMachineKind).create({
+        apiVersion: "berth.dev/v1alpha1",
+        kind: "VirtualMachine",
+        metadata: { namespace: "default", name, labels: { app: "db" } },
+        spec: {
+          hypervisorRef: { name: "model" },
+          cpu: { cores: 1 },
+          memory: { size: "1Gi" },
+          source: { blank: {} },
+          disks,
+          placement: { awayFrom: [{ matchLabels: { app: "db" } }] },
+        },
+      });
+      nodes.add((await ready(stage, name)).status?.node);
+    }
+    assert.equal(nodes.size, 3);
+  });
+});
+
+describe("high availability on a simulated Proxmox", () => {
+  it("is declared, keeps the power that is asked for, and is given up again", async () => {
+    const stage = await openProxmox("8.4");
+    stage.world.start();
+    const vm = await made(stage, "web", { highAvailability: { enabled: true, maxRestarts: 2 } });
+    assert.equal(vm.status?.powerState, "Running");
+    const calls = stage.requests.filter(({ method, path }) => {
+      return method !== "GET" && path.includes("/ha/resources");
+    });
+    assert.equal(calls.length, 1);
+    await edit(stage, "web", { powerState: "Stopped" });
+    assert.equal((await ready(stage, "web")).status?.powerState, "Stopped");
+    await edit(stage, "web", { highAvailability: { enabled: false, maxRestarts: null } });
+    await ready(stage, "web");
+    await remove(stage, "web");
+    assert.deepEqual(
+      (await listClaims(stage.world.client)).map(({ spec }) => spec.state),
+      ["Quarantined"],
+    );
+  });
+});
