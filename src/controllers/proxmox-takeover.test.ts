@@ -89,7 +89,13 @@ describe("a machine that nobody declared", () => {
     });
     assert.ok(isDenied, JSON.stringify((await getVm(world.client, "old"))?.status));
     assert.equal(state.guests["500"]?.text, guest);
-    const entry = { namespace: "*", adopt: true, externalId: true, storages: ["*"], networks: ["*"] };
+    const entry = {
+      namespace: "*",
+      adopt: true,
+      externalId: true,
+      storages: ["*"],
+      networks: ["*"],
+    };
     const merge = { spec: { allow: [entry] } };
     await world.client.of(hypervisorKind).patch({ name: "model" }, { merge });
     const vm = await ready(world, "old");

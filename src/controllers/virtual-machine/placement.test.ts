@@ -33,13 +33,19 @@ describe("the node for a new machine", () => {
   test("is the healthy one with the most free memory that has its storages", () => {
     const full = node("a", { memoryUsedBytes: 60 * gib });
     const inventory = inventoryOf([full, node("b"), node("c"), node("d")], ["b"]);
-    assert.deepEqual(chooseNode(machine(), inventory, { storageDefault: undefined }), { ok: true, value: "c" });
+    assert.deepEqual(chooseNode(machine(), inventory, { storageDefault: undefined }), {
+      ok: true,
+      value: "c",
+    });
   });
 
   test("is the one that was chosen before, while that can take it", () => {
     const inventory = inventoryOf([node("a"), node("b")]);
     const before = { ...machine(), status: { node: "b" } };
-    assert.deepEqual(chooseNode(before, inventory, { storageDefault: undefined }), { ok: true, value: "b" });
+    assert.deepEqual(chooseNode(before, inventory, { storageDefault: undefined }), {
+      ok: true,
+      value: "b",
+    });
   });
 
   const down = node("c", { health: "Unhealthy", detail: "595 No route to host" });
@@ -96,7 +102,9 @@ describe("the node for a new machine", () => {
   }
 
   test("tells in the node's own words why it is not healthy", () => {
-    const answer = chooseNode(machine({ node: "c" }), inventoryOf([node("a"), down]), { storageDefault: undefined });
+    const answer = chooseNode(machine({ node: "c" }), inventoryOf([node("a"), down]), {
+      storageDefault: undefined,
+    });
     assert.equal(answer.ok ? "" : answer.failure.cause, "c: 595 No route to host");
   });
 });

@@ -25,7 +25,10 @@ interface Candidate {
 /** What there is to take over: nothing, a machine, or a reason to do neither yet. */
 export type Takeover =
   | { readonly is: "nothing" }
-  | { readonly is: "machine"; readonly reservation: Pick<Reservation, "identity" | "externalId" | "node" | "kept"> }
+  | {
+      readonly is: "machine";
+      readonly reservation: Pick<Reservation, "identity" | "externalId" | "node" | "kept">;
+    }
   | { readonly is: "outcome"; readonly outcome: Outcome };
 
 /**
@@ -38,9 +41,10 @@ export async function findTakeover(
   desired: Desired,
   draft: ClaimSpec,
 ): Promise<Takeover> {
-  const found = turn.vm.spec.adopt === undefined
-    ? await findReleased(turn, draft)
-    : await findAdoptable(turn, draft);
+  const found =
+    turn.vm.spec.adopt === undefined
+      ? await findReleased(turn, draft)
+      : await findAdoptable(turn, draft);
   if (found === undefined) return { is: "nothing" };
   if ("category" in found) return { is: "outcome", outcome: await failVm(turn, found) };
   const named = await withNames(turn, desired, found);
