@@ -37,6 +37,15 @@ async function remove({ world }: SimulatedWorld, name: string): Promise<void> {
   assert.ok(isGone, JSON.stringify((await getVm(world.client, name))?.status));
 }
 
+/** Somebody makes a template of a machine on pve2: its disk becomes a base. */
+function makeTemplate(proxmox: SimulatedWorld["proxmox"], id: string): void {
+  const { state } = proxmox.cluster;
+  const renamed = (text: string): string => text.replace(`vm-${id}-disk`, `base-${id}-disk`);
+  for (const volume of Object.values(state.volumes).flat()) volume.name = renamed(volume.name);
+  const text = renamed(state.guests[id]?.text ?? "");
+  proxmox.writeGuestFile("pve2", Number(id), `${text}template: 1\n`);
+}
+
 describe("a linked clone on a simulated Proxmox", () => {
   it("is made where its template is, gets its mark and its form, and goes cleanly", async () => {
     const stage = await openProxmox();
@@ -49,11 +58,7 @@ describe("a linked clone on a simulated Proxmox", () => {
       source: { blank: {} },
     });
     const id = source.status?.externalId ?? "";
-    const text = (state.guests[id]?.text ?? "").replace(`vm-${id}-disk`, `base-${id}-disk`);
-    for (const volume of Object.values(state.volumes).flat()) {
-      volume.name = volume.name.replace(`vm-${id}-disk`, `base-${id}-disk`);
-    }
-    proxmox.writeGuestFile("pve2", Number(id), `${text}template: 1\n`);
+    makeTemplate(proxmox, id);
     const vm = await made(stage, "web", {
       source: { clone: { externalId: id, mode: "Linked" } },
       disks: [{ name: "root", size: "12Gi", storage: "local-zfs" }],

@@ -14,6 +14,10 @@ async function ready(world: World, name: string): Promise<VirtualMachine> {
   return vm;
 }
 
+function idOf({ status }: VirtualMachine): string {
+  return status?.externalId ?? "";
+}
+
 async function remove(world: World, name: string): Promise<void> {
   await world.client.of(virtualMachineKind).delete({ namespace: "default", name });
   const isGone = await until(world, async () => (await getVm(world.client, name)) === undefined);
@@ -41,25 +45,23 @@ describe("a machine that was let go", () => {
     const { world, proxmox } = await openProxmox();
     world.start();
     await createVm(world.client, "web", { disks, deletionPolicy: "Retain" });
-    const { status } = await ready(world, "web");
+    const id = idOf(await ready(world, "web"));
     await remove(world, "web");
-    const text = proxmox.cluster.state.guests[status?.externalId ?? ""]?.text;
+    const text = proxmox.cluster.state.guests[id]?.text;
     await createVm(world.client, "web", { disks, cpu: { cores: 4 } });
     await until(world, async () => (await getVm(world.client, "web"))?.status?.plan !== undefined);
     await until(world, () => false, 300_000);
-    const waiting = await getVm(world.client, "web");
+    const { hash, changes = [] } = (await getVm(world.client, "web"))?.status?.plan ?? {};
     assert.deepEqual(
-      waiting?.status?.plan?.changes.map(({ field, effect }) => `${field} ${effect}`),
+      changes.map(({ field, effect }) => `${field} ${effect}`),
       ["spec.cpu.cores Reboot"],
     );
-    assert.equal(proxmox.cluster.state.guests[status?.externalId ?? ""]?.text, text);
-    const merge = {
-      metadata: { annotations: { [annotations.approve]: waiting?.status?.plan?.hash } },
-    };
+    assert.equal(proxmox.cluster.state.guests[id]?.text, text);
+    const merge = { metadata: { annotations: { [annotations.approve]: hash } } };
     const at = { namespace: "default", name: "web" };
     await world.client.of(virtualMachineKind).patch(at, { merge });
     const vm = await ready(world, "web");
-    assert.equal(vm.status?.externalId, status?.externalId);
+    assert.equal(idOf(vm), id);
     assert.equal(vm.status?.plan, undefined);
   });
 });

@@ -56,7 +56,8 @@ function choose(turn: ConnectedTurn, vm: VirtualMachine): Answer<string> {
   const node = inventory.machines.find(({ externalId }) => externalId === source?.source)?.node;
   if (source !== undefined && node !== undefined) return answered(node);
   const away = neighboursOf(turn);
-  return chooseNode(vm, inventory, { storageDefault: spec.defaults?.storage, away });
+  const around = { storageDefault: spec.defaults?.storage };
+  return chooseNode(vm, inventory, away === undefined ? around : { ...around, away });
 }
 
 /** Where machines run that this one should keep away from, by the labels of their objects. */
@@ -79,15 +80,22 @@ function matches({ metadata }: VirtualMachine, labels: Readonly<Record<string, s
   return Object.entries(labels).every(([label, value]) => metadata.labels?.[label] === value);
 }
 
+function isWellPlaced(
+  turn: ConnectedTurn,
+  placement: NonNullable<VirtualMachine["spec"]["placement"]>,
+  node: string,
+): boolean {
+  const named = placement.node === undefined ? placement.nodes : [placement.node];
+  const isNamed = named?.includes(node) ?? true;
+  return isNamed && neighboursOf(turn)?.never.has(node) !== true;
+}
+
 /** Another node, where the placement is enforced and this one is not among those allowed. */
 function movesTo(turn: ConnectedTurn): string | undefined {
   const { vm, claim } = turn;
   const { placement } = vm.spec;
   if (placement?.mode !== "Enforce" || claim?.spec.everStood !== true) return undefined;
-  const node = claim.spec.node ?? "";
-  const { node: only, nodes } = placement;
-  const isNamed = only === undefined ? (nodes?.includes(node) ?? true) : only === node;
-  if (isNamed && neighboursOf(turn)?.never.has(node) !== true) return undefined;
+  if (isWellPlaced(turn, placement, claim.spec.node ?? "")) return undefined;
   const chosen = choose(turn, vm);
   return chosen.ok ? chosen.value : undefined;
 }

@@ -62,7 +62,7 @@ async function resolveOrigin(
   if (!fills.ok) return fills;
   const passwordHash = await resolvePassword(turn);
   if (!passwordHash.ok) return passwordHash;
-  const seed = everStood ? answered(undefined) : await resolveSeed(turn, node, passwordHash.value);
+  const seed = await resolveSeed(turn, node, passwordHash.value);
   if (!seed.ok) return seed;
   return answered({ fills: fills.value, passwordHash: passwordHash.value, seed: seed.value });
 }
@@ -75,9 +75,24 @@ async function resolveSeed(
 ): Promise<Answer<Seed | undefined>> {
   const { vm } = turn;
   const { cloudInit } = vm.spec;
-  if (cloudInit === undefined || !needsSeed(vm)) return answered(undefined);
+  const everStood = turn.claim?.spec.everStood ?? false;
+  if (cloudInit === undefined || everStood || !needsSeed(vm)) return answered(undefined);
   const storage = discStorage(turn, node, cloudInit.storage);
   if (storage === undefined) return failed(noDiscStorage(node));
+  const documents = await resolveDocuments(turn, cloudInit);
+  if (!documents.ok) return documents;
+  const hostname = cloudInit.hostname ?? hostnameOf(vm);
+  return answered({ storage, documents: documents.value, hostname, passwordHash, cloudInit });
+}
+
+function hostnameOf({ spec, metadata }: VirtualMachine): string {
+  return spec.machineName ?? metadata.name ?? "";
+}
+
+async function resolveDocuments(
+  turn: ConnectedTurn,
+  cloudInit: NonNullable<VirtualMachine["spec"]["cloudInit"]>,
+): Promise<Answer<SeedDocuments>> {
   const documents: SeedDocuments = {};
   for (const key of ["userData", "vendorData", "metaData", "networkData"] as const) {
     const { inline, secretRef } = cloudInit[key] ?? {};
@@ -87,8 +102,7 @@ async function resolveSeed(
     if (!text.ok) return text;
     documents[key] = text.value;
   }
-  const hostname = cloudInit.hostname ?? vm.spec.machineName ?? vm.metadata.name ?? "";
-  return answered({ storage, documents, hostname, passwordHash, cloudInit });
+  return answered(documents);
 }
 
 /** The storage that is named if it takes discs; else the first on the node that does. */

@@ -19,17 +19,17 @@ export function cloudInitShape(
   around: Around,
 ): CloudInitShape | undefined {
   if (cloudInit === undefined) return undefined;
-  const { user, dns, networks, storage, upgradePackages, datasource } = cloudInit;
+  const { user = {}, dns = {}, networks, storage, upgradePackages, datasource } = cloudInit;
   return defined<CloudInitShape>({
     storage: storage ?? around.storage,
     // A machine that stands may have been made before there was a word for what is usual.
     datasource: around.isNew || datasource !== "NoCloud" ? datasource : undefined,
-    userName: user?.name,
-    passwordHash: user?.passwordHash ?? around.passwordHash,
-    sshKeys: user?.sshAuthorizedKeys,
+    userName: user.name,
+    passwordHash: user.passwordHash ?? around.passwordHash,
+    sshKeys: user.sshAuthorizedKeys,
     upgradePackages,
-    dnsServers: dns?.servers,
-    searchDomains: dns?.searchDomains,
+    dnsServers: dns.servers,
+    searchDomains: dns.searchDomains,
     addresses: networks?.map(guestAddress),
     files: filesOf(cloudInit),
   });

@@ -1,5 +1,11 @@
 import type { VirtualMachine, VMClass } from "../../api/index.ts";
-import type { CdromShape, DisplayShape, FirmwareShape, Shape } from "../../hypervisor/index.ts";
+import type {
+  AgentOptions,
+  CdromShape,
+  DisplayShape,
+  FirmwareShape,
+  Shape,
+} from "../../hypervisor/index.ts";
 import { defined } from "../failures/index.ts";
 import { bytesOf } from "./quantities.ts";
 
@@ -16,20 +22,26 @@ export type DeviceFields =
   | "guestAgent"
   | "agentOptions";
 
-export function deviceShape({ devices, guestAgent, guestOs }: Spec): Pick<Shape, DeviceFields> {
-  const { trimAfterClone, freezeForBackup } = guestAgent ?? {};
+export function deviceShape(spec: Spec): Pick<Shape, DeviceFields> {
+  const { devices = {}, guestAgent, guestOs } = spec;
   return defined<Pick<Shape, DeviceFields>>({
     guestOs: guestOs && defined({ family: guestOs.family, version: guestOs.version }),
-    scsiController: devices?.scsiController,
-    serialConsole: devices?.serialConsole ?? true,
-    display: devices?.display && displayShape(devices.display),
-    pci: someOf(devices?.pci),
-    usb: someOf(devices?.usb),
+    scsiController: devices.scsiController,
+    serialConsole: devices.serialConsole ?? true,
+    display: devices.display && displayShape(devices.display),
+    pci: someOf(devices.pci),
+    usb: someOf(devices.usb),
     guestAgent: guestAgent?.enabled ?? true,
-    agentOptions: unlessEmpty(
-      defined<NonNullable<Shape["agentOptions"]>>({ trimAfterClone, freezeForBackup }),
-    ),
+    agentOptions: agentOptions(guestAgent ?? {}),
   });
+}
+
+function agentOptions({
+  trimAfterClone,
+  freezeForBackup,
+}: NonNullable<Spec["guestAgent"]>): AgentOptions | undefined {
+  const options = defined<AgentOptions>({ trimAfterClone, freezeForBackup });
+  return Object.keys(options).length > 0 ? options : undefined;
 }
 
 type Display = NonNullable<NonNullable<Spec["devices"]>["display"]>;
@@ -65,8 +77,4 @@ export function cdromShapes(
 
 export function someOf<T>(items: readonly T[] | undefined): readonly T[] | undefined {
   return items !== undefined && items.length > 0 ? items : undefined;
-}
-
-function unlessEmpty<T extends object>(value: T): T | undefined {
-  return Object.keys(value).length > 0 ? value : undefined;
 }

@@ -94,8 +94,8 @@ function filledDisk(source: VirtualMachine["spec"]["source"]): string | undefine
 
 function desiredDisks({ vm, hypervisor, fills, storageDefault }: Declaration): Answer<NewDisk[]> {
   const disks: NewDisk[] = [];
-  for (const disk of vm.spec.disks ?? []) {
-    if (disk.state === "Absent") continue;
+  const declared = (vm.spec.disks ?? []).filter(({ state }) => state !== "Absent");
+  for (const disk of declared) {
     const storage = disk.storage ?? hypervisor.spec.defaults?.storage ?? storageDefault;
     if (storage === undefined) return failed(noStorage(disk.name, hypervisor.metadata.name ?? ""));
     const { name, bus, cache, discard, ioThread, asyncIo, ssd, readOnly, backup } = disk;

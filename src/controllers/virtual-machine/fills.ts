@@ -90,6 +90,12 @@ export function cloningOf(turn: ConnectedTurn): Cloning | undefined {
   return { source: source.value, mode, ...at, disk, disks };
 }
 
+/** Until its mark was read, a copy is found by its source. */
+export function cloneHints(turn: ConnectedTurn): { readonly clonedFrom?: string } {
+  const cloning = turn.claim?.spec.state === "Reserved" ? cloningOf(turn) : undefined;
+  return cloning === undefined ? {} : { clonedFrom: cloning.source };
+}
+
 function fillsOfClone(turn: ConnectedTurn, clone: Clone): Answer<Fills> {
   const source = cloneSource(turn, clone);
   if (!source.ok) return source;

@@ -1,12 +1,9 @@
-import type { VirtualMachine, VirtualMachineStatus } from "../../api/index.ts";
-import type { GuestCard, GuestView, Machine } from "../../hypervisor/index.ts";
+import type { VirtualMachine } from "../../api/index.ts";
+import type { GuestView, Machine } from "../../hypervisor/index.ts";
 import type { ConnectedTurn } from "./turn.ts";
-
-type Address = NonNullable<VirtualMachineStatus["addresses"]>[number];
 
 /** When the agent is asked again, after the first time. A guest may have none, so it ends. */
 const pausesMs: readonly number[] = [10_000, 20_000, 30_000, 60_000, 600_000];
-const addressesMax = 32;
 
 /**
  * Asks the agent where an address is missing. Nothing waits for it: what it says is shown, and
@@ -46,25 +43,4 @@ function lacksAddress({ spec, status }: VirtualMachine, machine: Machine): boole
   const known = new Set(status?.addresses?.map(({ network }) => network));
   const cards = machine.networks.filter(({ name }) => name !== undefined);
   return known.size === 0 || cards.some(({ name }) => !known.has(name));
-}
-
-/** The addresses that the agent tells, the one to reach it by first. Pure. */
-export function addressesOf(cards: readonly GuestCard[]): Address[] {
-  const all = cards.flatMap(({ network, addresses }) => {
-    return addresses.map(({ address }): Address => {
-      const named = network === undefined ? {} : { network };
-      return { address, ...named, source: "Agent" };
-    });
-  });
-  const outward = all.filter(({ address }) => rankOf(address) < loopback);
-  return outward.toSorted((a, b) => rankOf(a.address) - rankOf(b.address)).slice(0, addressesMax);
-}
-
-const loopback = 3;
-
-/** IPv4, then IPv6, then what is good on its own link only; not what leads to the guest itself. */
-function rankOf(address: string): number {
-  if (address.startsWith("127.") || address === "::1") return loopback;
-  if (/^(fe80:|169\.254\.)/i.test(address)) return 2;
-  return address.includes(":") ? 1 : 0;
 }

@@ -32,25 +32,33 @@ function deniedNetworks(networks: ReadonlyMap<string, VMNetwork>, namespace: str
 }
 
 function deniedHere({ metadata, spec }: VirtualMachine, hypervisor: Hypervisor): string[] {
-  const { allow, defaults } = hypervisor.spec;
+  const { allow } = hypervisor.spec;
   const entry = allow && entryOf(allow, metadata.namespace ?? "");
   // Always by an entry: these reach what is not Berth's.
   const special = deniedSpecial(spec, entry);
   if (allow === undefined) return special;
+  const usual = deniedUsual(spec, entry, hypervisor.spec.defaults?.storage);
+  return [...usual, ...special];
+}
+
+function deniedUsual(
+  spec: VirtualMachine["spec"],
+  entry: AllowEntry | undefined,
+  storageDefault: string | undefined,
+): string[] {
   const bridges = (spec.networks ?? []).map(({ bridge }) => bridge);
-  const storages = (spec.disks ?? []).map(({ storage }) => storage ?? defaults?.storage);
+  const storages = (spec.disks ?? []).map(({ storage }) => storage ?? storageDefault);
   const isId = spec.externalId !== undefined && entry?.externalId !== true;
   return [
     ...notIn(entry?.networks, bridges).map((bridge) => `the bridge ${bridge}`),
     ...notIn(entry?.storages, storages).map((storage) => `the storage ${storage}`),
     ...(isId ? ["spec.externalId"] : []),
-    ...special,
   ];
 }
 
-type Entry = NonNullable<Hypervisor["spec"]["allow"]>[number];
+type AllowEntry = NonNullable<Hypervisor["spec"]["allow"]>[number];
 
-function deniedSpecial(spec: VirtualMachine["spec"], entry: Entry | undefined): string[] {
+function deniedSpecial(spec: VirtualMachine["spec"], entry: AllowEntry | undefined): string[] {
   const { pci = [], usb = [] } = spec.devices ?? {};
   const mappings = [...pci, ...usb].map(({ mapping }) => mapping);
   const isAdopting = spec.adopt !== undefined && entry?.adopt !== true;

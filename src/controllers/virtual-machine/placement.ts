@@ -9,22 +9,35 @@ import type { Answer, Failure, Inventory, InventoryNode } from "../../hypervisor
 export function chooseNode(
   { spec, status }: Pick<VirtualMachine, "spec" | "status">,
   inventory: Inventory,
-  { storageDefault, away = noNeighbours }: Surroundings,
+  around: Surroundings,
 ): Answer<string> {
+  const { storageDefault, away } = { away: noNeighbours, ...around };
   const { node, nodes } = spec.placement ?? {};
   const named = node === undefined ? nodes : [node];
   const among = inventory.nodes.filter(({ name }) => named?.includes(name) ?? true);
   const allowed = among.filter(({ name }) => !away.never.has(name));
   if (allowed.length === 0 && among.length > 0) return failed(tooClose(away.never));
-  const storages = (spec.disks ?? []).map(({ storage }) => storage ?? storageDefault);
-  const wanted = [...new Set(storages.filter((storage) => storage !== undefined))];
-  const able = allowed.filter(({ name, health }) => {
-    return health === "Healthy" && wanted.every((storage) => isUsable(inventory, storage, name));
-  });
+  const wanted = storagesOf(spec, storageDefault);
+  const able = ableOf(allowed, inventory, wanted);
   const apart = able.filter(({ name }) => !away.rather.has(name));
   const best = bestOf(apart, status?.node) ?? bestOf(able, status?.node);
   if (best !== undefined) return answered(best.name);
   return failed(refusalOf({ inventory, allowed, wanted, named: named ?? [] }));
+}
+
+function storagesOf({ disks = [] }: VirtualMachine["spec"], fallback?: string): string[] {
+  const storages = disks.map(({ storage }) => storage ?? fallback);
+  return [...new Set(storages.filter((storage) => storage !== undefined))];
+}
+
+function ableOf(
+  nodes: readonly InventoryNode[],
+  inventory: Inventory,
+  storages: readonly string[],
+): InventoryNode[] {
+  return nodes.filter(({ name, health }) => {
+    return health === "Healthy" && storages.every((storage) => isUsable(inventory, storage, name));
+  });
 }
 
 /** Nodes with machines that this one should keep away from. */
@@ -35,7 +48,7 @@ export interface Neighbours {
 
 interface Surroundings {
   readonly storageDefault: string | undefined;
-  readonly away?: Neighbours | undefined;
+  readonly away?: Neighbours;
 }
 
 const noNeighbours: Neighbours = { never: new Set(), rather: new Set() };
@@ -48,7 +61,7 @@ function bestOf(nodes: readonly InventoryNode[], before?: string): InventoryNode
 function tooClose(nodes: ReadonlySet<string>): Failure {
   return {
     category: "NodeUnhealthy",
-    message: `On every node that may take the machine runs one to keep away from: ${[...nodes].join(", ")}.`,
+    message: `Machines to keep away from run on every node: ${[...nodes].join(", ")}.`,
     remedy: "Move one of them, or set policy: Preferred in spec.placement.awayFrom.",
   };
 }

@@ -2,7 +2,7 @@ import type { ClaimSpec } from "../../api/index.ts";
 import type { Failure, Machine, SeenVolume } from "../../hypervisor/index.ts";
 import { claimChange, withLeftovers } from "./plan-claim.ts";
 import { planVmPowerOff, planVmResume } from "./plan-power.ts";
-import { stepOrWait, type Next, type PlanInput } from "./next.ts";
+import { basisOf, stepOrWait, type Next, type PlanInput } from "./next.ts";
 
 /** A machine that is ours and should go: let go, or off, accounted for and destroyed. */
 export function planVmDeletion(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
@@ -10,15 +10,7 @@ export function planVmDeletion(input: PlanInput, claim: ClaimSpec, machine: Mach
   const change = claimChange(input, claim, machine);
   if (change !== undefined) return { do: "record", change };
   const at = { node: machine.node, version: machine.version };
-  if (declared.fate === "Retain") {
-    const found = accountFor(input, claim);
-    if (found !== undefined) return found;
-    // What is suspended takes no change at all, not even of its mark.
-    if (machine.power === "Suspended") return planVmResume(input, claim, machine);
-    const operation = { kind: "release", claim, at } as const;
-    const intent = "Let the machine go: it stays, and is no longer Berth's.";
-    return stepOrWait(input, { name: "Release", operation, intent }, machine.lock);
-  }
+  if (declared.fate === "Retain") return planVmRelease(input, claim, machine);
   if (declared.isProtected) return { do: "protect" };
   const strangers = machine.volumes.filter((volume) => volume.isOwn && !mayGo(claim, volume));
   if (strangers.length > 0) return { do: "fail", failure: unaccounted(claim, strangers) };
@@ -31,6 +23,16 @@ export function planVmDeletion(input: PlanInput, claim: ClaimSpec, machine: Mach
   const operation = { kind: "destroy", claim, at, volumes } as const;
   const intent = `Destroy the machine ${claim.externalId} with ${volumes.length} volumes.`;
   return stepOrWait(input, { name: "Destroy", operation, intent }, machine.lock);
+}
+
+function planVmRelease(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
+  const found = accountFor(input, claim);
+  if (found !== undefined) return found;
+  // What is suspended takes no change at all, not even of its mark.
+  if (machine.power === "Suspended") return planVmResume(input, claim, machine);
+  const operation = { kind: "release", claim, at: basisOf(machine) } as const;
+  const intent = "Let the machine go: it stays, and is no longer Berth's.";
+  return stepOrWait(input, { name: "Release", operation, intent }, machine.lock);
 }
 
 /**

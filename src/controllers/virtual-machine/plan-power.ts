@@ -10,12 +10,9 @@ export function planVmPower(input: PlanInput, claim: ClaimSpec, found: Found): N
   const { machine } = found;
   if (machine.power === "Unknown") return planVmUnknownPower(input, claim, machine);
   const wanted = declared.power;
-  if (machine.power === "Stopped") {
-    return wanted === "Stopped" ? undefined : start(input, claim, machine);
-  }
-  if (machine.power === "Suspended") {
+  if (machine.power === "Stopped" || machine.power === "Suspended") {
     // What is in its memory is not thrown away: it goes on first, and is then shut down.
-    return wanted === "Suspended" ? undefined : start(input, claim, machine);
+    return wanted === machine.power ? undefined : start(input, claim, machine);
   }
   if (wanted === "Stopped" || declared.wantsRestart) return planVmPowerOff(input, claim, machine);
   const restart = planVmRestart(input, claim, found);

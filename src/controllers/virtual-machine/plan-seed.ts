@@ -103,6 +103,6 @@ function isInserted(machine: Machine, fileName: string): boolean {
 }
 
 /** A disc is no volume of a machine: its file name stands for it. */
-export function seedsOf({ volumes = [], identity }: ClaimSpec): ClaimVolume[] {
+function seedsOf({ volumes = [], identity }: ClaimSpec): ClaimVolume[] {
   return volumes.filter(({ id, role }) => role === "CloudInit" && isSeedOf(identity, id));
 }

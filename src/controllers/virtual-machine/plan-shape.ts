@@ -124,6 +124,5 @@ function changedPart(shape: Shape, differences: readonly Difference[]): Shape {
     const items = value as readonly { readonly name: string }[];
     return [[field, items.filter(({ name }) => isTouched(`${field}[${name}]`))]];
   });
-  // cast: fields of a Shape with their own values.
-  return Object.fromEntries(changed) as Shape;
+  return Object.fromEntries(changed);
 }

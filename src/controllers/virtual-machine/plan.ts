@@ -42,6 +42,11 @@ function planVmAbsent(input: PlanInput, claim: ClaimSpec): Next {
   if ((claim.volumes ?? []).length > 0) {
     return planVmSeedGone(input, claim, claim.node) ?? planVmAnew(claim, leftovers);
   }
+  return planVmCreate(input, claim);
+}
+
+function planVmCreate(input: PlanInput, claim: ClaimSpec): Next {
+  const { declared } = input;
   const { bootOrder: _later, ...said } = declared.shape;
   // A new machine starts with its node unless it says otherwise; an older one keeps what it has.
   const shape = { startOnBoot: true, ...said };
@@ -135,20 +140,31 @@ function planVmForeign(input: PlanInput, claim: ClaimSpec, seen: ForeignSeen): N
   if (seen.reason === "Released" && input.declared.isDeleting) {
     return { do: "finish", how: "Release" };
   }
-  if (seen.reason === "Unstamped" && !input.declared.isDeleting) {
-    return planVmUnstamped(input, claim, seen) ?? { do: "fail", failure };
-  }
-  if (isTakenOver(claim) && !input.declared.isDeleting) {
-    return planVmTakeover(input, claim, seen) ?? { do: "fail", failure };
-  }
+  const taken = planVmTaken(input, claim, seen);
+  if (taken !== undefined) return taken;
   // The identity is right and the mark is gone: that may well be our machine.
   if (seen.reason === "MarkLost" || claim.state !== "Reserved") return { do: "fail", failure };
+  return planVmElsewhere(input, claim, seen);
+}
+
+/** Somebody else has the id. */
+function planVmElsewhere(input: PlanInput, claim: ClaimSpec, seen: ForeignSeen): Next {
+  const failure = notOurs(claim, seen);
   // An empty reservation may be the one that our own lost request made. Nothing proves it, so it is
   // left alone; but the Claim goes on saying where it is.
   const isHusk = seen.reason === "Husk";
   if (input.declared.isDeleting) return { do: "finish", how: isHusk ? "Release" : "Retire" };
   if (!mayMoveOn(claim)) return { do: "fail", failure };
   return { do: "moveOn", failure, leaves: isHusk ? "Husk" : "Nothing" };
+}
+
+/** What is not marked yet and is to become ours: our own copy, or a machine to take over. */
+function planVmTaken(input: PlanInput, claim: ClaimSpec, seen: ForeignSeen): Next | undefined {
+  const failed: Next = { do: "fail", failure: notOurs(claim, seen) };
+  // Also where it is to be deleted: only what bears our mark can be destroyed.
+  if (seen.reason === "Unstamped") return planVmUnstamped(input, claim, seen) ?? failed;
+  if (!isTakenOver(claim) || input.declared.isDeleting) return undefined;
+  return planVmTakeover(input, claim, seen) ?? failed;
 }
 
 /** Only a machine that stood before it was claimed is Reserved and stood already. */

@@ -14,7 +14,7 @@ import { absent } from "./absent.ts";
 import { declare, type Declaring } from "./declare.ts";
 import { performStep, restartHandled } from "./effects.ts";
 import { failVm, handledOf, hasGivenUp } from "./failing.ts";
-import { cloningOf } from "./fills.ts";
+import { cloneHints } from "./fills.ts";
 import { askAgainMs, askGuest } from "./guest.ts";
 import type { Next, OpenOperation, PlanInput } from "./next.ts";
 import { planVm } from "./plan.ts";
@@ -176,13 +176,8 @@ async function see(turn: ConnectedTurn, claim: Claim, withoutPower: boolean): Pr
   if (sight !== undefined && withoutPower) return sight;
   const sinceMs = Date.parse(claim.spec.reservedAt ?? formatTime(deps.clock.nowMs()));
   const workerNeverStarted = vm.status?.operation?.task === noWorker;
-  const clonedFrom = claim.spec.state === "Reserved" ? cloningOf(turn)?.source : undefined;
-  return driver.observe(claim.spec, {
-    sinceMs,
-    workerNeverStarted,
-    withoutPower,
-    ...(clonedFrom === undefined ? {} : { clonedFrom }),
-  });
+  const hints = { sinceMs, workerNeverStarted, withoutPower, ...cloneHints(turn) };
+  return driver.observe(claim.spec, hints);
 }
 
 /** A machine in the making was never started, as long as nobody wrote down that it should be. */

@@ -41,10 +41,11 @@ export async function reserveId(
   const claim = deps.ledger.draft(reservation);
   const taken = await chosenIdFailure(turn, claim);
   if (taken !== undefined) return failVm(turn, taken);
-  const { source, mode } = cloningOf(turn) ?? {};
-  const clone = source === undefined || mode === undefined ? {} : { clone: { source, mode } };
-  const draft = { claim, node, shape, disks: newDisks(turn, disks), ...clone };
-  const { findings, volumesBefore } = await driver.preflight(draft);
+  const cloning = cloningOf(turn);
+  const draft = { claim, node, shape, disks: newDisks(turn, disks) };
+  const { findings, volumesBefore } = await driver.preflight(
+    cloning === undefined ? draft : { ...draft, clone: cloning },
+  );
   const isIdAtFault = findings.some(({ category }) => idFailures.has(category));
   if (isIdAtFault && mayChooseAnother(turn)) return avoidId(turn, proposal.value);
   if (findings.length > 0) return failVm(turn, combined(findings));

@@ -59,7 +59,7 @@ function filesOf(seed: Seed, identity: string, machine: Machine): DiscFile[] {
     documents.metaData ?? yaml({ "instance-id": identity, "local-hostname": hostname });
   const network = documents.networkData ?? networkConfig(seed, machine);
   const files: Record<string, string | undefined> = {
-    "user-data": userData(seed),
+    "user-data": userDataOf(seed),
     "meta-data": metaData,
     "vendor-data": documents.vendorData,
     "network-config": network,
@@ -77,13 +77,14 @@ function yaml(value: object): string {
 const boundary = "berth-first-boot";
 
 /** What the object says by fields comes first, so that the person's own document overrules it. */
-function userData({ documents, cloudInit, passwordHash }: Seed): string {
+function userDataOf({ documents, cloudInit, passwordHash }: Seed): string {
   const fields = accountOf(cloudInit, passwordHash);
   const own = `#cloud-config\n${yaml(fields)}`;
   if (documents.userData === undefined) return own;
   if (Object.keys(fields).length === 0) return documents.userData;
   const parts = [own, documents.userData].map((text) => {
-    return `--${boundary}\nContent-Type: ${typeOf(text)}; charset="utf-8"\nMIME-Version: 1.0\n\n${text}`;
+    const type = `Content-Type: ${typeOf(text)}; charset="utf-8"`;
+    return `--${boundary}\n${type}\nMIME-Version: 1.0\n\n${text}`;
   });
   const head = `Content-Type: multipart/mixed; boundary="${boundary}"\nMIME-Version: 1.0\n`;
   return `${head}\n${parts.join("\n")}\n--${boundary}--\n`;

@@ -2,7 +2,7 @@ import { answered } from "../../hypervisor/index.ts";
 import type { Answer, ClaimedMachine, RecalledTask, TaskHandle } from "../../hypervisor/index.ts";
 import { again, type Outcome } from "../../runtime/index.ts";
 import { failVm } from "./failing.ts";
-import { cloningOf } from "./fills.ts";
+import { cloneHints } from "./fills.ts";
 import type { OpenOperation } from "./next.ts";
 import { isStepName, slotNames, stepTraits } from "./steps.ts";
 import type { StatusOperation } from "./status.ts";
@@ -50,9 +50,7 @@ async function recallTask(
   const claim: ClaimedMachine | undefined = turn.claim?.spec;
   if (claim === undefined) return answered(undefined);
   const sinceMs = Date.parse(operation.since);
-  const clonedFrom = turn.claim?.spec.state === "Reserved" ? cloningOf(turn)?.source : undefined;
-  const hints = clonedFrom === undefined ? {} : { clonedFrom };
-  const recalled = await turn.driver.recall(claim, sinceMs, hints);
+  const recalled = await turn.driver.recall(claim, sinceMs, cloneHints(turn));
   if (!recalled.ok) return recalled;
   const running = recalled.value.find(({ isRunning }) => isRunning);
   const matching = recalled.value.filter(

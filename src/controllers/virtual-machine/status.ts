@@ -5,7 +5,7 @@ import { formatTime } from "../../kernel/clock.ts";
 import type { Condition } from "../../kernel/object.ts";
 import { setCondition, type ConditionState } from "../../runtime/index.ts";
 import { defined, failureText, type StatusFailure } from "../failures/index.ts";
-import { addressesOf } from "./guest.ts";
+import { addressesOf } from "./status-addresses.ts";
 import { observedPart } from "./status-observed.ts";
 
 export type StatusOperation = NonNullable<VirtualMachineStatus["operation"]>;
@@ -281,10 +281,14 @@ function* observedConditions(
   const whole = provisioned(vm, machine);
   // One failure, told by everything that it keeps from being so.
   yield isFailed && whole.status === "False" ? { ...whole, ...summary } : whole;
-  const isMade = claim?.everStood === true || machine?.power !== "Unknown";
-  yield running(isMade ? machine : undefined);
+  yield running(isInMaking(machine, claim) ? undefined : machine);
   const agent = agentReady(vm, machine, guest);
   if (agent !== undefined) yield agent;
+}
+
+/** Nobody asked for the power of a machine that never ran. */
+function isInMaking(machine: Machine | undefined, claim: ClaimSpec | undefined): boolean {
+  return machine?.power === "Unknown" && claim?.everStood !== true;
 }
 
 function provisioned(vm: VirtualMachine, machine: Machine | undefined): ConditionState {
@@ -315,6 +319,11 @@ function running(machine: Machine | undefined): ConditionState {
   }
 }
 
+function isTrue(status: VirtualMachineStatus | undefined, type: string): boolean {
+  const conditions = status?.conditions ?? [];
+  return conditions.some((condition) => condition.type === type && condition.status === "True");
+}
+
 function agentReady(
   { spec, status }: VirtualMachine,
   machine: Machine | undefined,
@@ -328,9 +337,8 @@ function agentReady(
   if (guest?.agent === "Answered") {
     return { type, status: "True", reason: vmReasons.Succeeded, message: "The agent answers." };
   }
-  const old = status?.conditions?.find((condition) => condition.type === type);
-  const isKnown = guest === undefined && machine?.power === "Running";
-  if (isKnown && old?.status === "True") return undefined;
+  const isUnasked = guest === undefined && machine?.power === "Running";
+  if (isUnasked && isTrue(status, type)) return undefined;
   const message = "No agent has answered yet. Nothing waits for it.";
   return { type, status: "False", reason: vmReasons.NoAgent, message };
 }

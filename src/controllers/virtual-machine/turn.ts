@@ -78,7 +78,7 @@ export interface VmMemory {
   done?: { readonly intent: string; readonly times: number };
   /** The guest was asked to shut down, and did not. */
   isShutdownIgnored?: boolean;
-  /** How often the agent in the guest was asked since the machine runs, and when it may be again. */
+  /** How often the agent was asked since the machine runs, and when it may be again. */
   agent?: { readonly times: number; readonly nextMs: number };
   /** What was seen before a step that leaves the machine as it is. What follows is bound to it. */
   sight?: Seen;

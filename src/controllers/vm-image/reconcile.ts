@@ -75,16 +75,23 @@ async function find(image: VMImage, deps: ImageDeps): Promise<Outcome> {
   const reach = deps.connections.of((volume ?? template)?.hypervisorRef.name ?? "");
   if (reach.is === "away") return trouble(image, deps, { copies: [], failure: reach.failure });
   if (volume === undefined) return rest(image, deps, []);
-  const memory = memoryOf(image, deps);
-  const { generation = 0 } = image.metadata;
-  const nowMs = deps.clock.nowMs();
-  const isKnown = memory.looked?.generation === generation && image.status?.copies?.length === 1;
-  if (isKnown && nowMs - (memory.looked?.atMs ?? 0) < foundMs) return settled;
-  memory.looked = { atMs: nowMs, generation };
+  if (wasFoundLately(image, deps)) return settled;
   const copy = await findVolume(reach.connection, volume.id);
   if (!copy.ok) return trouble(image, deps, { copies: [], failure: copy.failure });
   // A disk of a machine is no image file, and yet can be copied: only preflight can tell.
   return rest(image, deps, copy.value === undefined ? [] : [copy.value]);
+}
+
+/** If not, it is noted that it is looked for now. */
+function wasFoundLately(image: VMImage, deps: ImageDeps): boolean {
+  const memory = memoryOf(image, deps);
+  const { generation = 0 } = image.metadata;
+  const nowMs = deps.clock.nowMs();
+  const { looked } = memory;
+  const isSame = looked?.generation === generation && image.status?.copies?.length === 1;
+  if (isSame && nowMs - looked.atMs < foundMs) return true;
+  memory.looked = { atMs: nowMs, generation };
+  return false;
 }
 
 /** Holds the finalizer while machines refer to it. Resolves with undefined when it may go. */
