@@ -74,6 +74,35 @@ describe("a linked clone on a simulated Proxmox", () => {
   });
 });
 
+describe("a linked clone that is cut short", () => {
+  it("leaves nothing behind if Berth is killed after any effect and the object goes", async () => {
+    for (const call of ["begin clone", "begin stamp", "begin configure", "begin powerOn"]) {
+      const stage = await openProxmox();
+      const { world, proxmox } = stage;
+      const { state } = proxmox.cluster;
+      let berth = world.start();
+      const source = await made(stage, "tpl", {
+        powerState: "Stopped",
+        placement: { node: "pve2" },
+        source: { blank: {} },
+      });
+      const id = source.status?.externalId ?? "";
+      makeTemplate(proxmox, id);
+      await createVm(world.client, "web", {
+        disks,
+        source: { clone: { externalId: id, mode: "Linked" } },
+      });
+      const before = berth.calls.length;
+      await until(world, () => berth.calls.slice(before).includes(call));
+      berth.crash();
+      berth = world.start();
+      await remove(stage, "web");
+      assert.deepEqual(Object.keys(state.guests), [id], call);
+      berth.crash();
+    }
+  });
+});
+
 describe("a disk that is already on a simulated Proxmox", () => {
   it("is taken as it is, belongs to the machine then, and goes with it", async () => {
     const stage = await openProxmox();

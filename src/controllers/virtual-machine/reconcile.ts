@@ -128,7 +128,7 @@ async function observeAndPlan(
     isShutdownIgnored: turn.memory.isShutdownIgnored ?? false,
     isPowerUnasked,
     seenPool: poolOf(turn, claim.spec),
-    hasAgentAnswered: isAgentReady(turn.vm),
+    hasAgentAnswered: hasAnswered(turn.vm),
     lastDone: turn.memory.done?.intent,
     changeOf: (path, machine) => driver.changeOf(path, machine),
   };
@@ -145,9 +145,9 @@ function poolOf(
   return row && { name: row.pool };
 }
 
-function isAgentReady({ status }: VirtualMachine): boolean {
-  const conditions = status?.conditions ?? [];
-  return conditions.some(({ type, status: is }) => type === "AgentReady" && is === "True");
+/** Addresses that the agent told: it runs, so the guest has come up. */
+function hasAnswered({ status }: VirtualMachine): boolean {
+  return status?.addresses?.some(({ source }) => source === "Agent") ?? false;
 }
 
 /** What the plan asks to be looked at beside the machine, each at most once. */
@@ -334,5 +334,5 @@ function seedMs({ claim, seen, vm }: ConnectedTurn): number | undefined {
   if (claim === undefined || seen?.at !== "ours") return undefined;
   const seconds = seedSecondsLeft(claim.spec, seen.machine);
   if (seconds === undefined) return undefined;
-  return isAgentReady(vm) ? settleMs : (seconds + 1) * 1000;
+  return hasAnswered(vm) ? settleMs : (seconds + 1) * 1000;
 }
