@@ -59,14 +59,14 @@ export const mutants: readonly Mutant[] = [
   {
     name: "destroys what should be retained",
     file: "src/controllers/virtual-machine/plan-deletion.ts",
-    find: "if (declared.fate === \"Retain\") {",
-    replace: "if (declared.fate === \"Retain\" && claim.node === undefined) {",
+    find: "if (declared.fate === \"Retain\") return",
+    replace: "if (declared.fate === \"Retain\" && claim.node === undefined) return",
   },
   {
     name: "calls a machine Ready whatever its power",
     file: "src/controllers/virtual-machine/status.ts",
-    find: "return hasDisks(vm, seen.machine) && seen.machine.power === vm.spec.powerState;",
-    replace: "return hasDisks(vm, seen.machine);",
+    find: "return isWhole && seen.machine.power === vm.spec.powerState;",
+    replace: "return isWhole;",
   },
   {
     name: "acknowledges a write before it is durable",
