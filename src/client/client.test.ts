@@ -252,6 +252,24 @@ test("gives up a server that does not answer in time, and tells the transport", 
   assert.equal(clock.timers, 0);
 });
 
+test("tells the transport to give up after an answer without sense, not after a whole one", async () => {
+  const signals: (AbortSignal | undefined)[] = [];
+  const answers = [jsonResponse(200, widget), jsonResponse(200, "hello")];
+  const transport: Transport = async (_request, signal) => {
+    signals.push(signal);
+    return answers.shift() ?? jsonResponse(404, {});
+  };
+  const clock = new VirtualClock();
+  const client = createClient({ transport, clock });
+  await client.of(widgetKind).get(at);
+  await assert.rejects(client.of(widgetKind).get(at));
+  assert.deepEqual(
+    signals.map((signal) => signal?.aborted),
+    [false, true],
+  );
+  assert.equal(clock.timers, 0);
+});
+
 test("gives up a body that does not end in time", async () => {
   const body = { start: () => () => undefined };
   const { client, clock } = answering(() => ({ status: 200, headers: {}, body }));

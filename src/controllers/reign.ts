@@ -82,7 +82,7 @@ export class Reign {
       changed: (name) => this.#hypervisorChanged(name),
       improved: (name) => this.#retryFailed(name),
       rows: (name, externalIds) => this.#rowsChanged(name, new Set(externalIds)),
-      looked: (name, inventory) => this.#lookForMissing(name, inventory),
+      looked: (name, inventory) => this.#compare(name, inventory),
     });
   }
 
@@ -225,13 +225,17 @@ export class Reign {
     }
   }
 
-  /** A machine may come and go between two ticks: then no row ever changed. */
-  #lookForMissing(name: string, { machines }: Inventory): void {
-    const there = new Set(machines.map(({ externalId }) => externalId));
+  /**
+   * What came and went between two ticks left no trace in the rows. So they are held against what
+   * was last seen of each machine, and not only against the rows before.
+   */
+  #compare(name: string, { machines }: Inventory): void {
+    const rows = new Map(machines.map((row) => [row.externalId, row]));
     for (const { metadata, status } of this.#ground.informers.vms.byIndex("hypervisor", name)) {
-      const stood = status?.disks !== undefined && !status.operation && !status.failure;
-      const isMissing = stood && !there.has(status.externalId ?? "");
-      if (isMissing) this.#controllers.vm.wake(objectKey(metadata));
+      if (status?.disks === undefined || status.operation || status.failure) continue;
+      const row = rows.get(status.externalId ?? "");
+      const isSame = row?.power === "Unknown" || row?.power === status.powerState;
+      if (row === undefined || !isSame) this.#controllers.vm.wake(objectKey(metadata));
     }
   }
 

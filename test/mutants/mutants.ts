@@ -11,20 +11,22 @@ export const mutants: readonly Mutant[] = [
   {
     name: "takes a stranger's machine for its own",
     file: "src/drivers/proxmox/identity.ts",
-    find: "return reason === undefined ? { is: \"ours\", mark } : { is: \"foreign\", ...reason };",
-    replace: "return { is: \"ours\", mark };",
+    find: 'return reason === undefined ? { is: "ours", mark } : { is: "foreign", ...reason };',
+    replace: 'return { is: "ours", mark };',
   },
   {
     name: "takes a machine without a mark for its own",
     file: "src/drivers/proxmox/identity.ts",
     find: "if (mark === undefined) return unmarked(identity === claim.identity, isBroken);",
-    replace: "if (mark === undefined) return { is: \"ours\", mark: { ...claim, state: \"Owned\", disks: {}, networks: {} } };",
+    replace:
+      'if (mark === undefined) return { is: "ours", mark: { ...claim, state: "Owned", disks: {}, networks: {} } };',
   },
   {
     name: "acts before the intent is written",
     file: "src/controllers/virtual-machine/effects.ts",
-    find: "  await writeView(turn, {\n    state: { is: \"working\", reason, message: step.intent },\n    operation,",
-    replace: "  void writeView(turn, {\n    state: { is: \"working\", reason, message: step.intent },\n    operation,",
+    find: '  await writeView(turn, {\n    state: { is: "working", reason, message: step.intent },\n    operation,',
+    replace:
+      '  void writeView(turn, {\n    state: { is: "working", reason, message: step.intent },\n    operation,',
   },
   {
     name: "believes an absence before the deadline of a lost request",
@@ -35,32 +37,33 @@ export const mutants: readonly Mutant[] = [
   {
     name: "takes what cannot be seen for absent",
     file: "src/controllers/virtual-machine/plan.ts",
-    find: "    case \"unknown\":\n      return { do: \"fail\", failure: seen.failure };",
-    replace: "    case \"unknown\":\n      return planVmAbsent(input, claim);",
+    find: '    case "unknown":\n      return { do: "fail", failure: seen.failure };',
+    replace: '    case "unknown":\n      return planVmAbsent(input, claim);',
   },
   {
     name: "lets the object go before its volumes are",
     file: "src/controllers/virtual-machine/plan.ts",
-    find: "  if (leftovers === undefined) return { do: \"sweep\" };\n  const kept =",
-    replace: "  if (leftovers === undefined) return { do: \"finish\", how: \"Retire\" };\n  const kept =",
+    find: '  if (leftovers === undefined) return { do: "sweep" };\n  const kept =',
+    replace:
+      '  if (leftovers === undefined) return { do: "finish", how: "Retire" };\n  const kept =',
   },
   {
     name: "does not write down what a failed step left",
     file: "src/controllers/virtual-machine/plan-deletion.ts",
-    find: "  const volumes = withLeftovers(claim, leftovers);\n  return volumes === undefined ? undefined : { do: \"record\", change: { volumes } };",
+    find: '  const volumes = withLeftovers(claim, leftovers);\n  return volumes === undefined ? undefined : { do: "record", change: { volumes } };',
     replace: "  void withLeftovers(claim, leftovers);\n  return undefined;",
   },
   {
     name: "removes volumes that were there before",
     file: "src/controllers/virtual-machine/plan.ts",
-    find: ".find(({ proof }) => proof === \"Claimed\" || proof === \"MadeUnderMark\");",
+    find: '.find(({ proof }) => proof === "Claimed" || proof === "MadeUnderMark");',
     replace: ".find(() => true);",
   },
   {
     name: "destroys what should be retained",
     file: "src/controllers/virtual-machine/plan-deletion.ts",
-    find: "if (declared.fate === \"Retain\") {",
-    replace: "if (declared.fate === \"Retain\" && claim.node === undefined) {",
+    find: 'if (declared.fate === "Retain") {',
+    replace: 'if (declared.fate === "Retain" && claim.node === undefined) {',
   },
   {
     name: "calls a machine Ready whatever its power",
@@ -77,8 +80,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "forgets an empty reservation that may be its own",
     file: "src/controllers/virtual-machine/plan.ts",
-    find: "leaves: isHusk ? \"Husk\" : \"Nothing\"",
-    replace: "leaves: \"Nothing\"",
+    find: 'leaves: isHusk ? "Husk" : "Nothing"',
+    replace: 'leaves: "Nothing"',
   },
   {
     name: "takes over a Claim that somebody lives in",
@@ -89,7 +92,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "makes a machine anew that is only missing",
     file: "src/controllers/virtual-machine/plan.ts",
-    find: "if (claim.everStood && declared.onMissing !== \"Recreate\") {",
+    find: 'if (claim.everStood && declared.onMissing !== "Recreate") {',
     replace: "if (claim.everStood && declared.onMissing === undefined) {",
   },
   {
@@ -101,7 +104,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "leaves drift as it is",
     file: "src/controllers/virtual-machine/plan-machine.ts",
-    find: "return claim.everStood && !declared.isEdited && declared.driftPolicy !== \"Correct\";",
+    find: 'return claim.everStood && !declared.isEdited && declared.driftPolicy !== "Correct";',
     replace: "return claim.everStood && !declared.isEdited;",
   },
 ];

@@ -47,6 +47,13 @@ export function remedy(vm: VirtualMachine, helpers: Helpers): void {
       hands.clear(site, id);
       return;
     }
+    case "CreationFailed": {
+      // Its own disk is gone: of that machine nothing can be made any more.
+      const lost = /volume '[^:']+:([^']+)' does not exist/.exec(failure.message)?.[1];
+      const isLost = ![...site.guestVolumes()].some((volume) => volume.name === lost);
+      if (lost !== undefined && isLost) return people.delete(name);
+      throw new Violation(8, `${name} stalls: ${JSON.stringify(vm.status)}`);
+    }
     default:
       throw new Violation(8, `${name} stalls: ${JSON.stringify(vm.status)}`);
   }

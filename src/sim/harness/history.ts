@@ -29,8 +29,8 @@ export interface HistoryResult {
   readonly failure: Error | undefined;
 }
 
-/** The fewest events that a history has; one that comes to fewer is given more trouble. */
-const eventsLeast = 300;
+/** A history of few events is given more trouble: with its end it has at least 300. */
+const troubleEventsLeast = 250;
 const convergeMs = 40 * 60_000;
 /** A change by hand is seen at the next tick, or when a stalled machine is looked at again. */
 const noticeMs = 40_000;
@@ -110,14 +110,20 @@ class History {
 
   async #sufferTrouble(): Promise<void> {
     const dice = Dice.of(this.#seed, "troubles");
-    const makers = { world: this.#world, dice, people: this.#people, hands: this.#hands };
+    const makers = {
+      world: this.#world,
+      dice,
+      people: this.#people,
+      hands: this.#hands,
+      revive: (afterMs: number) => this.#startDead(afterMs),
+    };
     // Fewer kinds of trouble, and more of each, find what all of it together would hide.
     const share = dice.pick([0.3, 0.5, 0.8]);
     const allowed = troubleMenu(makers).filter(({ name }) => {
       return name === "declare" || name === "edit" || dice.chance(share);
     });
     const count = dice.between(8, 24);
-    for (let left = count; left > 0 || this.#world.trace.events < eventsLeast / 2; left--) {
+    for (let left = count; left > 0 || this.#world.trace.events < troubleEventsLeast; left--) {
       await this.#pass(dice.pick([50, 300, 1_000, 3_000, 10_000]));
       pickWeighted(allowed, dice).strike();
       this.#startDead();
@@ -125,12 +131,12 @@ class History {
   }
 
   /** Whoever runs Berth starts it again when it is down. */
-  #startDead(): void {
+  #startDead(afterMs = this.#dice.between(0, 15_000)): void {
     const { programs, clock } = this.#world;
     for (const [index, program] of programs.entries()) {
       if (!program.life.isDead || this.#starting.has(index)) continue;
       this.#starting.add(index);
-      clock.after(this.#dice.between(0, 15_000), () => {
+      clock.after(afterMs, () => {
         this.#starting.delete(index);
         this.#world.start(index);
       });

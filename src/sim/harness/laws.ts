@@ -49,17 +49,17 @@ export class Laws {
 
   /** Laws 1 and 3, after every event. */
   atEveryEvent(): void {
-    const machines = new Map<string, string>();
+    const machines = new Map<string, readonly [id: string, site: Site]>();
     for (const site of this.#sites.values()) {
       site.survey();
       for (const [id, { uid }] of site.guests) {
-        if (uid === undefined || isEmptyReservation(site, id)) continue;
+        if (uid === undefined || site.isEmptyReservation(id)) continue;
         const other = machines.get(uid);
-        const here = `${id} on ${site.name}`;
         if (other !== undefined) {
-          throw new Violation(1, `one object has two machines: ${other} and ${here}`);
+          const both = `${other[0]} on ${other[1].name} and ${id} on ${site.name}`;
+          throw new Violation(1, `one object has two machines: ${both}`);
         }
-        machines.set(uid, here);
+        machines.set(uid, [id, site]);
       }
     }
   }
@@ -103,11 +103,6 @@ export class Laws {
     if (site?.wasAbsentWithin(externalId, observationMs) !== false) return;
     throw new Violation(7, `${vm.metadata.name} is called Missing and ${externalId} is there`);
   }
-}
-
-/** Only a reserved id with a lock: nothing of a machine is written yet. */
-export function isEmptyReservation(site: Site, id: string): boolean {
-  return site.value(id, "name") === undefined;
 }
 
 export function isReady({ metadata, status }: VirtualMachine): boolean {

@@ -97,7 +97,7 @@ export class Program {
         const wire = wires.get(metadata.name ?? "");
         if (wire === undefined) throw new Error(`there is no cluster ${metadata.name}`);
         const driver = proxmoxDriver({
-          send: (request) => this.life.call(() => wire.send(request)),
+          send: (request) => this.life.call(() => wire.send(request), request.method !== "GET"),
           tokenId: credentials?.["tokenId"] ?? "",
           random: this.#dice.random,
           settings: { ...(spec.idRange === undefined ? {} : { idRange: spec.idRange }) },

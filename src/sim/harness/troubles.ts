@@ -17,6 +17,8 @@ export interface TroubleMakers {
   readonly dice: Dice;
   readonly people: People;
   readonly hands: Hands;
+  /** Starts what is dead, after so long. */
+  readonly revive: (afterMs: number) => void;
 }
 
 /** Everything that can go wrong or be done, in one list: the fault menu. */
@@ -210,7 +212,7 @@ function onTheHypervisor(makers: TroubleMakers): Trouble[] {
 }
 
 function toBerth(makers: TroubleMakers): Trouble[] {
-  const { world, dice } = makers;
+  const { world, dice, people } = makers;
   const anyProgram = (): World["programs"][number] | undefined => {
     const leader = world.programs.find((program) => program.isLeader());
     return dice.chance(0.8) ? leader : dice.pickAny(world.programs);
@@ -235,6 +237,26 @@ function toBerth(makers: TroubleMakers): Trouble[] {
         const life = anyProgram()?.life;
         if (life === undefined) return;
         life.doom = { callsLeft: dice.between(1, 60), when: dice.pick(["before", "after"]) };
+      },
+    },
+    {
+      // The worst moment: a request is on its way, its sender dies, and what it is about is deleted.
+      name: "change one's mind",
+      weight: 3,
+      strike: () => {
+        const life = anyProgram()?.life;
+        if (life === undefined) return;
+        world.trace.say("weather", () => "requests are slow, and the next sender dies");
+        for (const weather of world.weather.values()) {
+          weather.delayMs = 25_000;
+          world.clock.after(3_000, () => void (weather.delayMs = 0));
+        }
+        life.doom = { callsLeft: 1, when: "after", onlyEffects: true };
+        world.clock.after(3_100, () => {
+          if (!life.isDead) return;
+          for (const name of underWay(world)) people.delete(name);
+          makers.revive(dice.between(0, 500));
+        });
       },
     },
     {
@@ -289,6 +311,14 @@ function toBerth(makers: TroubleMakers): Trouble[] {
       }),
     },
   ];
+}
+
+/** The objects about whose machines a request is on its way. */
+function underWay({ wires, records }: World): string[] {
+  return [...wires].flatMap(([site, { effects }]) => {
+    const ids = [...effects].filter(([, count]) => count > 0).map(([id]) => id);
+    return ids.flatMap((id) => records.claimOf(site, id)?.spec.owner.name ?? []);
+  });
 }
 
 /** Tasks have names like "qmcreate:101"; requests begin with their method. */
