@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { hypervisorKind, virtualMachineKind, type VirtualMachine } from "../api/index.ts";
 import { builtinResources } from "../api/builtin/index.ts";
 import { ApiError, notFound } from "../kernel/status.ts";
-import { VirtualClock } from "../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../kernel/virtual-clock.ts";
 import type { WireRequest, WireResponse } from "../kernel/wire.ts";
 import { createClient, type Client } from "./client.ts";
 import { isExpired, isOutcomeUnknown, NetworkError } from "./errors.ts";

@@ -1,7 +1,7 @@
 import type { Hypervisor, VirtualMachine, VMImage } from "../api/index.ts";
 import type { Informer } from "../client/index.ts";
 import { NetworkError } from "../client/index.ts";
-import type { Inventory } from "../hypervisor/index.ts";
+import type { Inventory, InventoryMachine } from "../hypervisor/index.ts";
 import { objectKey, type KubeObject } from "../kernel/object.ts";
 import {
   createEventRecorder,
@@ -232,10 +232,9 @@ export class Reign {
   #compare(name: string, { machines }: Inventory): void {
     const rows = new Map(machines.map((row) => [row.externalId, row]));
     for (const { metadata, status } of this.#ground.informers.vms.byIndex("hypervisor", name)) {
-      if (status?.disks === undefined || status.operation || status.failure) continue;
-      const row = rows.get(status.externalId ?? "");
-      const isSame = row?.power === "Unknown" || row?.power === status.powerState;
-      if (row === undefined || !isSame) this.#controllers.vm.wake(objectKey(metadata));
+      const isAtRest = status?.disks !== undefined && !status.operation && !status.failure;
+      const isSame = isAtRest && looksAs(status, rows.get(status.externalId ?? ""));
+      if (isAtRest && !isSame) this.#controllers.vm.wake(objectKey(metadata));
     }
   }
 
@@ -245,6 +244,14 @@ export class Reign {
       if (isChanged) this.#controllers.vm.wake(objectKey(metadata));
     }
   }
+}
+
+/** Whether a row tells of a machine what was last seen of it. */
+function looksAs(
+  { powerState }: NonNullable<VirtualMachine["status"]>,
+  row: InventoryMachine | undefined,
+): boolean {
+  return row?.power === "Unknown" || row?.power === powerState;
 }
 
 /** A source without keys: only that it is complete is waited for. */

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { Mutant } from "./mutants.ts";
 
@@ -13,8 +13,9 @@ export async function runMutant(
   { name }: Mutant,
   { from, to }: { readonly from: number; readonly to: number },
 ): Promise<Caught | undefined> {
-  const here = import.meta.dirname;
-  const args = ["--import", join(here, "hook.ts"), join(here, "run-one.ts"), `${from}`, `${to}`];
+  const hook = new URL("./hook.ts", import.meta.url).href;
+  const program = fileURLToPath(new URL("./run-one.ts", import.meta.url));
+  const args = ["--import", hook, program, `${from}`, `${to}`];
   const env = { ...process.env, BERTH_MUTANT: name };
   const { stdout } = await promisify(execFile)(process.execPath, args, { env });
   // cast: run-one.ts prints it.

@@ -3,6 +3,7 @@ import type {
   Answer,
   Begun,
   ClaimedMachine,
+  Draft,
   Failure,
   Fence,
   HypervisorDriver,
@@ -14,11 +15,12 @@ import type {
   Mark,
   Operation,
   Power,
+  Preflight,
   Seen,
   Shape,
   TaskView,
 } from "../../hypervisor/index.ts";
-import type { VirtualClock } from "../../kernel/testing/virtual-clock.ts";
+import type { VirtualClock } from "../../kernel/virtual-clock.ts";
 
 /** What happens to one call. Lost: the reply never comes; `before`, and nothing was done. */
 export type CallFault = "none" | "lost before" | "lost after" | "refused" | "task fails";
@@ -124,28 +126,7 @@ export class ModelHypervisor {
       },
       propose: (avoid) => this.#answer(() => this.#propose(new Set(avoid))),
       fit: (shape) => ({ shape, refusals: [] }),
-      preflight: async ({ claim, disks }) => {
-        const volumesBefore = [...this.volumes.values()]
-          .filter(({ owner }) => owner === claim.externalId)
-          .map(({ id }) => id);
-        const findings: Failure[] = [];
-        if (this.isAway) findings.push(away);
-        if (this.machines.has(claim.externalId)) {
-          findings.push({ category: "IdentityConflict", message: `${claim.externalId} is taken.` });
-        }
-        if (volumesBefore.length > 0) {
-          findings.push({
-            category: "OrphanedVolumes",
-            message: `There is ${volumesBefore.join()}.`,
-          });
-        }
-        for (const { fill } of disks) {
-          if (fill.from === "volume" && !this.images.has(fill.volume)) {
-            findings.push({ category: "ImageNotFound", message: `There is no ${fill.volume}.` });
-          }
-        }
-        return { findings, volumesBefore };
-      },
+      preflight: async (draft) => this.#preflight(draft),
       begin: (operation, fence) => this.#begin(operation, fence),
       look: async (handle) => {
         const answer = await this.#answer(
@@ -170,6 +151,29 @@ export class ModelHypervisor {
       changeOf: () => ({ class: "Live", detail: "The model takes everything." }),
       close: () => undefined,
     };
+  }
+
+  #preflight({ claim, disks }: Draft): Preflight {
+    const volumesBefore = [...this.volumes.values()]
+      .filter(({ owner }) => owner === claim.externalId)
+      .map(({ id }) => id);
+    const findings: Failure[] = [];
+    if (this.isAway) findings.push(away);
+    if (this.machines.has(claim.externalId)) {
+      findings.push({ category: "IdentityConflict", message: `${claim.externalId} is taken.` });
+    }
+    if (volumesBefore.length > 0) {
+      findings.push({
+        category: "OrphanedVolumes",
+        message: `There is ${volumesBefore.join()}.`,
+      });
+    }
+    for (const { fill } of disks) {
+      if (fill.from === "volume" && !this.images.has(fill.volume)) {
+        findings.push({ category: "ImageNotFound", message: `There is no ${fill.volume}.` });
+      }
+    }
+    return { findings, volumesBefore };
   }
 
   async #answer<T>(look: () => T): Promise<Answer<T>> {

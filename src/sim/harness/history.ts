@@ -1,4 +1,3 @@
-import { setImmediate } from "node:timers/promises";
 import type { VirtualMachine } from "../../api/index.ts";
 import type { Release } from "../proxmox/index.ts";
 import { demandSpec, remedy } from "./calm.ts";
@@ -7,7 +6,9 @@ import { demandNothingLeft } from "./ending.ts";
 import { Hands } from "./hands.ts";
 import { isReady } from "./laws.ts";
 import { isPaused, People } from "./people.ts";
-import { healWorld, troubleMenu, type Trouble } from "./troubles.ts";
+import { nextTurn } from "./turns.ts";
+import type { Trouble } from "./trouble.ts";
+import { healWorld, troubleMenu } from "./troubles.ts";
 import { Violation } from "./violation.ts";
 import { World, type Home } from "./world.ts";
 
@@ -49,7 +50,7 @@ export async function runHistory(options: HistoryOptions): Promise<HistoryResult
   try {
     await history.run();
   } catch (error) {
-    failure = error instanceof Error ? error : new Error(String(error));
+    failure = asError(error);
   }
   return history.result(failure);
 }
@@ -236,9 +237,9 @@ class History {
     const world = this.#world;
     const endMs = world.clock.monotonicMs() + withinMs;
     for (;;) {
-      await setImmediate();
+      await nextTurn();
       world.guard(() => world.laws.atEveryEvent());
-      if (world.broken !== undefined) throw world.broken;
+      if (world.broken !== undefined) throw asError(world.broken);
       if (holds()) return true;
       const nextMs = world.clock.nextInMs();
       if (nextMs === undefined || world.clock.monotonicMs() + nextMs > endMs) return false;
@@ -261,6 +262,10 @@ function isSettledVm(vm: VirtualMachine): boolean {
     return type === "Stalled" && status === "True";
   });
   return isStalled === true && vm.status?.observedGeneration === vm.metadata.generation;
+}
+
+function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
 function isDeleting({ metadata }: VirtualMachine): boolean {

@@ -1,4 +1,4 @@
-import type { VirtualMachine } from "../../api/index.ts";
+import type { ClaimSpec, VirtualMachine } from "../../api/index.ts";
 import type { PveRequest } from "../../drivers/proxmox/index.ts";
 import type { Records, VmChange } from "./records.ts";
 import type { Origin, Site } from "./site.ts";
@@ -34,17 +34,23 @@ export class Laws {
   beforeEffect(site: Site, request: PveRequest): void {
     const id = subjectOf(request);
     if (id === undefined) return;
-    const what = `${nameOf(request)} on ${site.name}`;
+    const what = (): string => `${nameOf(request)} on ${site.name} was sent without`;
+    const owner = this.#holderOf(site, id);
+    if (owner === undefined) throw new Violation(5, `${what()} a Claim of ${id}`);
+    if (!this.#hasIntent(owner)) throw new Violation(5, `${what()} an intent of ${owner.name}`);
+    const isCreate = request.method === "POST" && request.path.endsWith("/qemu");
+    if (isCreate) site.creates.set(id, owner.uid ?? "");
+  }
+
+  #holderOf(site: Site, id: string): ClaimSpec["owner"] | undefined {
     const claim = this.#records.claimOf(site.name, id)?.spec;
-    if (claim?.state !== "Reserved" && claim?.state !== "Bound") {
-      throw new Violation(5, `${what} was sent without a Claim of ${id}`);
-    }
-    const { namespace, name, uid = "" } = claim.owner;
+    const isHeld = claim?.state === "Reserved" || claim?.state === "Bound";
+    return isHeld ? claim.owner : undefined;
+  }
+
+  #hasIntent({ namespace, name, uid }: ClaimSpec["owner"]): boolean {
     const vm = this.#records.vms.get(`${namespace}/${name}`);
-    if (vm?.metadata.uid !== uid || vm?.status?.operation === undefined) {
-      throw new Violation(5, `${what} was sent without an intent of ${name}`);
-    }
-    if (request.method === "POST" && request.path.endsWith("/qemu")) site.creates.set(id, uid);
+    return vm?.metadata.uid === uid && vm?.status?.operation !== undefined;
   }
 
   /** Laws 1 and 3, after every event. */

@@ -1,5 +1,5 @@
 import type { Cancel, Clock } from "../../kernel/clock.ts";
-import type { VirtualClock } from "../../kernel/testing/virtual-clock.ts";
+import type { VirtualClock } from "../../kernel/virtual-clock.ts";
 
 /** When the next crash comes: at a call to the outside, before it is made or after its effect. */
 export interface Doom {

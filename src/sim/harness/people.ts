@@ -151,6 +151,13 @@ export class People {
       powerState: dice.chance(0.8) ? "Running" : "Stopped",
       updatePolicy: dice.pick(["Live", "Reboot", "PowerOff"]),
       shutdown: { graceSeconds: dice.pick([2, 5, 20]) },
+      ...this.#newPolicies(),
+    };
+  }
+
+  #newPolicies(): Pick<WrittenVirtualMachineSpec, "onMissing" | "deletionPolicy" | "externalId"> {
+    const dice = this.#dice;
+    return {
       ...(dice.chance(0.3) ? { onMissing: "Recreate" } : {}),
       ...(dice.chance(0.15) ? { deletionPolicy: "Retain" } : {}),
       ...(dice.chance(0.15) ? { externalId: dice.pick(chosenIds) } : {}),

@@ -1,6 +1,7 @@
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { Clock } from "../../kernel/clock.ts";
+import type { SeedReport } from "./seed-worker.ts";
 
 export interface SeedsOptions {
   readonly from: number;
@@ -12,16 +13,6 @@ export interface SeedsOptions {
   readonly clock: Clock;
   readonly onProgress: (progress: SeedsProgress) => void;
   readonly signal: AbortSignal;
-}
-
-/** What one seed came to, as a worker tells it. */
-export interface SeedReport {
-  readonly seed: number;
-  readonly events: number;
-  readonly simulatedMs: number;
-  readonly cpuMs: number;
-  /** What went wrong, in one line. */
-  readonly failure: string | undefined;
 }
 
 export interface SeedsProgress {
