@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { runHistory } from "../src/sim/harness/index.ts";
 import { mutants } from "./mutants/mutants.ts";
 import { runMutant } from "./mutants/run-mutant.ts";
-import recorded from "./mutants/seeds.json" with { type: "json" };
 
+// cast: npm run mutants -- --write made it.
+const recorded = JSON.parse(
+  readFileSync(new URL("./mutants/seeds.json", import.meta.url), "utf8"),
+) as readonly { readonly name: string; readonly seed: number }[];
 const seedOf = new Map(recorded.map(({ name, seed }) => [name, seed]));
 
 describe("a broken safety line is caught", () => {

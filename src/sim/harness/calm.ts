@@ -67,36 +67,52 @@ const remedies: Readonly<Record<string, (stuck: Stuck, helpers: Helpers) => stri
  * the failure says must be so on the hypervisor, and it must be something that Berth may not mend.
  */
 export function remedy(vm: VirtualMachine, helpers: Helpers): void {
-  const { metadata, spec, status = {} } = vm;
-  const { failure, externalId = spec.externalId, hypervisor = spec.hypervisorRef.name } = status;
-  const name = metadata.name ?? "";
-  const site = helpers.world.sites.get(hypervisor);
-  const act = failure && remedies[failure.category];
-  if (site === undefined || failure === undefined || act === undefined) {
-    throw new Violation(8, `${name} stalls: ${JSON.stringify(status)}`);
+  const { failure } = vm.status ?? {};
+  const name = vm.metadata.name ?? "";
+  const act = remedies[failure?.category ?? ""];
+  if (failure === undefined || act === undefined) {
+    throw new Violation(8, `${name} stalls: ${JSON.stringify(vm.status)}`);
   }
   const { category, message } = failure;
-  const untrue = act({ vm, name, id: externalId ?? "", site, message }, helpers);
+  const untrue = act({ vm, name, message, ...placeOf(vm, helpers.world) }, helpers);
   if (untrue === undefined) return;
   throw new Violation(7, `${name} says ${category} (${message}), but ${untrue}`);
 }
 
-/** Law 8: reality is the spec. Read from the hypervisor's own files, not from what Berth saw. */
-export function demandSpec(vm: VirtualMachine, { sites }: World): void {
-  const { hypervisor = "", externalId: id = "", conditions } = vm.status ?? {};
-  const name = vm.metadata.name ?? "";
+function placeOf(
+  { spec, status = {} }: VirtualMachine,
+  { sites }: World,
+): Pick<Stuck, "id" | "site"> {
+  const { externalId = spec.externalId, hypervisor = spec.hypervisorRef.name } = status;
   const site = sites.get(hypervisor);
-  if (site === undefined) throw new Violation(8, `${name} is nowhere`);
-  const pairs = [
-    ["the name", name, site.value(id, "name")],
-    ["power", vm.spec.powerState, site.isRunning(id) ? "Running" : "Stopped"],
-    // What waits for a restart is shown as such, and is not in the file yet.
-    ...(isPending(conditions) ? [] : hardwarePairs(vm.spec, site, id)),
-  ];
-  for (const [field, wanted, there = "none"] of pairs) {
+  if (site === undefined) throw new Violation(8, `there is no ${hypervisor}`);
+  return { id: externalId ?? "", site };
+}
+
+/** Law 8: reality is the spec. Read from the hypervisor's own files, not from what Berth saw. */
+export function demandSpec(vm: VirtualMachine, world: World): void {
+  const { site, id } = placeOf(vm, world);
+  const name = vm.metadata.name ?? "";
+  for (const { field, wanted, there } of pairsOf(vm, site, id)) {
     if (wanted === there) continue;
-    throw new Violation(8, `${name} wants ${field ?? ""} ${wanted ?? ""}, and ${id} has ${there}`);
+    throw new Violation(8, `${name} wants ${field} ${wanted}, and ${id} has ${there ?? "none"}`);
   }
+}
+
+interface Pair {
+  readonly field: string;
+  readonly wanted: string;
+  readonly there: string | undefined;
+}
+
+function pairsOf({ metadata, spec, status }: VirtualMachine, site: Site, id: string): Pair[] {
+  const power = site.isRunning(id) ? "Running" : "Stopped";
+  return [
+    { field: "the name", wanted: metadata.name ?? "", there: site.value(id, "name") },
+    { field: "power", wanted: spec.powerState, there: power },
+    // What waits for a restart is shown as such, and is not in the file yet.
+    ...(isPending(status?.conditions) ? [] : hardwarePairs(spec, site, id)),
+  ];
 }
 
 /** Fields of the spec beside what the configuration says of them. */
@@ -104,15 +120,17 @@ function hardwarePairs(
   { cpu, memory, disks = [] }: VirtualMachine["spec"],
   site: Site,
   id: string,
-): (string | undefined)[][] {
+): Pair[] {
   const found = [...(site.text(id) ?? "").matchAll(/^scsi\d+: .*size=(\d+)G/gm)];
   const sizes = found.map(([, size = ""]) => size);
+  const mebibytes = String(mebibytesOf(memory?.size ?? ""));
   return [
-    ["cores", String(cpu?.cores), site.value(id, "cores")],
-    ["memory", String(mebibytes(memory?.size ?? "")), site.value(id, "memory")],
+    { field: "cores", wanted: String(cpu?.cores), there: site.value(id, "cores") },
+    { field: "memory", wanted: mebibytes, there: site.value(id, "memory") },
     ...disks.map(({ name, size = "" }) => {
       const wanted = size.replace("Gi", "");
-      return [`a disk ${name} of`, wanted, sizes.includes(wanted) ? wanted : sizes.join(", ")];
+      const there = sizes.includes(wanted) ? wanted : sizes.join(", ");
+      return { field: `a disk ${name} of`, wanted, there };
     }),
   ];
 }
@@ -121,7 +139,7 @@ function isPending(conditions: readonly Condition[] = []): boolean {
   return conditions.some(({ type, status }) => type === "Synced" && status === "False");
 }
 
-function mebibytes(size: string): number {
+function mebibytesOf(size: string): number {
   const count = Number.parseInt(size, 10);
   return size.endsWith("Gi") ? count * 1024 : count;
 }
