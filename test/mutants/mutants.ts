@@ -29,12 +29,6 @@ export const mutants: readonly Mutant[] = [
       '  void writeView(turn, {\n    state: { is: "working", reason, message: step.intent },\n    operation,',
   },
   {
-    name: "believes an absence before the deadline of a lost request",
-    file: "src/controllers/virtual-machine/next.ts",
-    find: "return open !== undefined && nowMs < open.deadlineMs;",
-    replace: "return open !== undefined && nowMs < 0;",
-  },
-  {
     name: "takes what cannot be seen for absent",
     file: "src/controllers/virtual-machine/plan.ts",
     find: '    case "unknown":\n      return { do: "fail", failure: seen.failure };',
@@ -52,12 +46,6 @@ export const mutants: readonly Mutant[] = [
     file: "src/controllers/virtual-machine/plan-deletion.ts",
     find: '  const volumes = withLeftovers(claim, leftovers);\n  return volumes === undefined ? undefined : { do: "record", change: { volumes } };',
     replace: "  void withLeftovers(claim, leftovers);\n  return undefined;",
-  },
-  {
-    name: "removes volumes that were there before",
-    file: "src/controllers/virtual-machine/plan.ts",
-    find: '.find(({ proof }) => proof === "Claimed" || proof === "MadeUnderMark");',
-    replace: ".find(() => true);",
   },
   {
     name: "destroys what should be retained",
@@ -82,18 +70,6 @@ export const mutants: readonly Mutant[] = [
     file: "src/controllers/virtual-machine/plan.ts",
     find: 'leaves: isHusk ? "Husk" : "Nothing"',
     replace: 'leaves: "Nothing"',
-  },
-  {
-    name: "takes over a Claim that somebody lives in",
-    file: "src/controllers/claims/ledger.ts",
-    find: "if (isHeld(there.spec)) return isSame(there, claim) ? ours(there) : taken(there);",
-    replace: "if (isHeld(there.spec)) return ours(there);",
-  },
-  {
-    name: "makes a machine anew that is only missing",
-    file: "src/controllers/virtual-machine/plan.ts",
-    find: 'if (claim.everStood && declared.onMissing !== "Recreate") {',
-    replace: "if (claim.everStood && declared.onMissing === undefined) {",
   },
   {
     name: "gives up a failed creation for good at once",

@@ -32,6 +32,8 @@ export interface HistoryResult {
 
 /** A history of few events is given more trouble: with its end it has at least 300. */
 const troubleEventsLeast = 250;
+/** Far more than any history needs: whoever gets there repeats itself. */
+const eventsMost = 12_000;
 const convergeMs = 40 * 60_000;
 /** A change by hand is seen at the next tick, or when a stalled machine is looked at again. */
 const noticeMs = 40_000;
@@ -240,6 +242,9 @@ class History {
       await nextTurn();
       world.guard(() => world.laws.atEveryEvent());
       if (world.broken !== undefined) throw asError(world.broken);
+      if (world.trace.events > eventsMost) {
+        throw new Violation(6, `${world.trace.events} events, and no end: ${this.#unsettled()}`);
+      }
       if (holds()) return true;
       const nextMs = world.clock.nextInMs();
       if (nextMs === undefined || world.clock.monotonicMs() + nextMs > endMs) return false;

@@ -73,7 +73,7 @@ export class People {
 
   /** A pause that reached the API after its end would last for ever. */
   resumeAll(): void {
-    for (const { metadata } of this.standing()) {
+    for (const { metadata } of this.#world.records.vms.values()) {
       if (isPaused({ metadata })) this.change(metadata.name ?? "", paused(null));
     }
   }
