@@ -1,4 +1,4 @@
-import { VirtualClock } from "../src/kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../src/kernel/virtual-clock.ts";
 import {
   type ApiResponse,
   type ClusterState,

@@ -23,6 +23,7 @@ const commands = {
   tidy: { dev: true, run: (args) => runScript("tidy.ts", args) },
   format: { dev: true, run: (args) => runScript("format.ts", args) },
   bench: { dev: true, run: (args) => runScript("bench.ts", args) },
+  mutants: { dev: true, run: (args) => runScript("mutants.ts", args) },
   build: { dev: true, run: (args) => runScript("build.ts", args) },
 };
 

@@ -169,6 +169,18 @@ export const suites: readonly Suite[] = [
     needs: [terraform],
   },
   {
+    name: "histories",
+    proves: "no law is broken in deterministic histories of crashes, lost replies and strangers",
+    work: alone("test/histories.test.ts"),
+    minutes: 6,
+  },
+  {
+    name: "mutants",
+    proves: "the histories notice every safety line that is broken on purpose",
+    work: alone("test/mutants.test.ts"),
+    minutes: 2,
+  },
+  {
     name: "demo",
     proves: "the README's first machine becomes Ready on the simulated cluster, and goes cleanly",
     work: alone("test/real/demo.test.ts"),

@@ -67,7 +67,6 @@ export const testSupport: readonly { pattern: RegExp; reason: string }[] = [
   { pattern: /^src\/.*\/testing(\.ts$|\/)/, reason: "fakes and fixtures that several tests share" },
   { pattern: /\/conformance\.ts$/, reason: "the suite that every implementation runs" },
   { pattern: /\/fixtures?\.ts$/, reason: "what the tests of one room set up" },
-  { pattern: /^src\/kernel\/virtual-clock\.ts$/, reason: "time for tests and the simulation" },
 ];
 
 /**
@@ -77,6 +76,7 @@ export const testSupport: readonly { pattern: RegExp; reason: string }[] = [
 export const adapters: readonly { pattern: RegExp; reason: string }[] = [
   { pattern: /^src\/(app|cli)\//, reason: "puts the program together with the real machine" },
   { pattern: /^(scripts|bin)\//, reason: "tools run on the real machine" },
+  { pattern: /^src\/sim\/harness\/turns\.ts$/, reason: "lets a history wait for its own promises" },
 ];
 
 /** File sizes in lines. */

@@ -24,6 +24,7 @@ export type { Listener, ListenOptions } from "./http/index.ts";
 export { startLifecycle } from "./lifecycle/index.ts";
 export type { Lifecycle } from "./lifecycle/index.ts";
 export type { Log } from "./log.ts";
+export { decode } from "./objects/index.ts";
 export { createOpenApi } from "./openapi/index.ts";
 export {
   createAuthority,

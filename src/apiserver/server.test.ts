@@ -7,7 +7,7 @@ import { after, before, test } from "node:test";
 import { builtinResources } from "../api/builtin/index.ts";
 import { berthResources } from "../api/index.ts";
 import type { KubeObject } from "../kernel/object.ts";
-import { VirtualClock } from "../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../kernel/virtual-clock.ts";
 import { createMemoryDisk, openStore } from "../store/index.ts";
 import { createSchemaRunners } from "./admission/index.ts";
 import { createDiscovery } from "./discovery/index.ts";

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { hypervisorKind, virtualMachineKind, type VirtualMachine } from "../api/index.ts";
 import { builtinResources } from "../api/builtin/index.ts";
 import { ApiError, notFound } from "../kernel/status.ts";
-import { VirtualClock } from "../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../kernel/virtual-clock.ts";
 import type { WireRequest, WireResponse } from "../kernel/wire.ts";
 import { createClient, type Client } from "./client.ts";
 import { isExpired, isOutcomeUnknown, NetworkError } from "./errors.ts";
@@ -248,6 +248,24 @@ test("gives up a server that does not answer in time, and tells the transport", 
   assert.equal(
     signals.every((signal) => signal?.aborted),
     true,
+  );
+  assert.equal(clock.timers, 0);
+});
+
+test("tells the transport to give up after an answer without sense, not after a whole one", async () => {
+  const signals: (AbortSignal | undefined)[] = [];
+  const answers = [jsonResponse(200, widget), jsonResponse(200, "hello")];
+  const transport: Transport = async (_request, signal) => {
+    signals.push(signal);
+    return answers.shift() ?? jsonResponse(404, {});
+  };
+  const clock = new VirtualClock();
+  const client = createClient({ transport, clock });
+  await client.of(widgetKind).get(at);
+  await assert.rejects(client.of(widgetKind).get(at));
+  assert.deepEqual(
+    signals.map((signal) => signal?.aborted),
+    [false, true],
   );
   assert.equal(clock.timers, 0);
 });

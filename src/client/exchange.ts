@@ -35,16 +35,14 @@ export async function exchange<Result>(
   call.signal?.throwIfAborted();
   const deadline = startDeadline(options, call);
   try {
-    const response = await answerOf(options, call, deadline.signal);
-    const text = await Promise.race([
-      readBody(response.body, deadline.signal),
-      rejectionOf(deadline.signal),
-    ]);
-    return interpret(contentOf(response, text));
+    const response = await answerOf(options, call, deadline);
+    const text = await Promise.race([readBody(response.body, deadline.signal), deadline.rejection]);
+    const result = interpret(contentOf(response, text));
+    deadline.cancel();
+    return result;
   } catch (error) {
-    throw failureOf(error, call);
-  } finally {
     deadline.end();
+    throw failureOf(error, call);
   }
 }
 
@@ -60,7 +58,7 @@ export async function* exchangeLines<Result>(
   call.signal?.throwIfAborted();
   const deadline = startDeadline(options, call);
   try {
-    const response = await answerOf(options, call, deadline.signal);
+    const response = await answerOf(options, call, deadline);
     if (response.status !== 200) {
       contentOf(response, await readBody(response.body, deadline.signal));
     }
@@ -78,9 +76,9 @@ export async function* exchangeLines<Result>(
 async function answerOf(
   { transport, userAgent }: ExchangeOptions,
   call: Call,
-  signal: AbortSignal,
+  { signal, rejection }: Deadline,
 ): Promise<WireResponse> {
-  const body = call.body === undefined ? new Uint8Array() : encode(call.body);
+  const body = call.body === undefined ? noBody : encode(call.body);
   const contentType = call.contentType ?? "application/json";
   const request: WireRequest = {
     method: call.method,
@@ -94,12 +92,16 @@ async function answerOf(
   };
   signal.throwIfAborted();
   // A transport that does not heed the signal must not hold us up.
-  return Promise.race([transport(request, signal), rejectionOf(signal)]);
+  return Promise.race([transport(request, signal), rejection]);
 }
 
 interface Deadline {
   readonly signal: AbortSignal;
+  /** Rejects when the signal is aborted; one for all who race against it. */
+  readonly rejection: Promise<never>;
   cancelTimer(): void;
+  /** For an exchange of which nothing is under way any more: nobody need be told. */
+  cancel(): void;
   /** Also gives up whatever of the request is still under way. */
   end(): void;
 }
@@ -112,12 +114,17 @@ function startDeadline({ clock, timeoutMs }: ExchangeOptions, call: Call): Deadl
   const cancelTimer = clock.after(timeoutMs, () => {
     controller.abort(new Error(`no answer within ${timeoutMs} ms`));
   });
+  const cancel = (): void => {
+    cancelTimer();
+    call.signal?.removeEventListener("abort", onAbort);
+  };
   return {
     signal: controller.signal,
+    rejection: rejectionOf(controller.signal),
     cancelTimer,
+    cancel,
     end: () => {
-      cancelTimer();
-      call.signal?.removeEventListener("abort", onAbort);
+      cancel();
       controller.abort(new Error("the exchange has ended"));
     },
   };
@@ -158,8 +165,11 @@ function failureOf(error: unknown, call: Call): unknown {
   return new NetworkError("UnknownOutcome", unknown, { cause });
 }
 
+const encoder = new TextEncoder();
+const noBody = new Uint8Array();
+
 function encode(body: unknown): Uint8Array {
-  return new TextEncoder().encode(JSON.stringify(body));
+  return encoder.encode(JSON.stringify(body));
 }
 
 function parse(text: string): Json {

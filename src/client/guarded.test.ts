@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { VirtualClock } from "../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../kernel/virtual-clock.ts";
 import { createClient } from "./client.ts";
 import { guardWrites } from "./guarded.ts";
 import { jsonResponse, widgetKind, type Widget } from "./testing.ts";

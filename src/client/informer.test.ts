@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { ApiError } from "../kernel/status.ts";
-import { VirtualClock } from "../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../kernel/virtual-clock.ts";
 import { createClient } from "./client.ts";
 import { createInformer, type Informer } from "./informer.ts";
 import { versionOf } from "./informer-cache.ts";

@@ -1,7 +1,7 @@
 import type { Hypervisor, VirtualMachine, VMImage } from "../api/index.ts";
 import type { Informer } from "../client/index.ts";
 import { NetworkError } from "../client/index.ts";
-import type { Inventory } from "../hypervisor/index.ts";
+import type { Inventory, InventoryMachine } from "../hypervisor/index.ts";
 import { objectKey, type KubeObject } from "../kernel/object.ts";
 import {
   createEventRecorder,
@@ -82,7 +82,7 @@ export class Reign {
       changed: (name) => this.#hypervisorChanged(name),
       improved: (name) => this.#retryFailed(name),
       rows: (name, externalIds) => this.#rowsChanged(name, new Set(externalIds)),
-      looked: (name, inventory) => this.#lookForMissing(name, inventory),
+      looked: (name, inventory) => this.#compare(name, inventory),
     });
   }
 
@@ -225,13 +225,16 @@ export class Reign {
     }
   }
 
-  /** A machine may come and go between two ticks: then no row ever changed. */
-  #lookForMissing(name: string, { machines }: Inventory): void {
-    const there = new Set(machines.map(({ externalId }) => externalId));
+  /**
+   * What came and went between two ticks left no trace in the rows. So they are held against what
+   * was last seen of each machine, and not only against the rows before.
+   */
+  #compare(name: string, { machines }: Inventory): void {
+    const rows = new Map(machines.map((row) => [row.externalId, row]));
     for (const { metadata, status } of this.#ground.informers.vms.byIndex("hypervisor", name)) {
-      const stood = status?.disks !== undefined && !status.operation && !status.failure;
-      const isMissing = stood && !there.has(status.externalId ?? "");
-      if (isMissing) this.#controllers.vm.wake(objectKey(metadata));
+      const isAtRest = status?.disks !== undefined && !status.operation && !status.failure;
+      const isSame = isAtRest && looksAs(status, rows.get(status.externalId ?? ""));
+      if (isAtRest && !isSame) this.#controllers.vm.wake(objectKey(metadata));
     }
   }
 
@@ -241,6 +244,14 @@ export class Reign {
       if (isChanged) this.#controllers.vm.wake(objectKey(metadata));
     }
   }
+}
+
+/** Whether a row tells of a machine what was last seen of it. */
+function looksAs(
+  { powerState }: NonNullable<VirtualMachine["status"]>,
+  row: InventoryMachine | undefined,
+): boolean {
+  return row?.power === "Unknown" || row?.power === powerState;
 }
 
 /** A source without keys: only that it is complete is waited for. */

@@ -15,7 +15,7 @@ const labelValuePattern = new RegExp(`^(${qualified})?$`);
 
 const edges = "and must start and end with an alphanumeric character";
 const qualifiedWords = `must consist of alphanumeric characters, '-', '_' or '.', ${edges}`;
-const qualifiedExamples = ["MyName", "my.name", "123-abc"];
+const qualifiedMismatch = mismatch(qualifiedWords, qualified, ["MyName", "my.name", "123-abc"]);
 
 /** A DNS-1123 label: the name of a Namespace. */
 export function dnsLabelErrors(value: string): string[] {
@@ -38,16 +38,15 @@ export function dnsSubdomainErrors(value: string): string[] {
 export function qualifiedNameErrors(value: string): string[] {
   const parts = value.split("/");
   const [first = "", second] = parts;
-  const shape = mismatch(qualifiedWords, qualified, qualifiedExamples);
   if (parts.length > 2) {
     const prefix = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
-    return [`a qualified name ${shape} ${prefix}`];
+    return [`a qualified name ${qualifiedMismatch} ${prefix}`];
   }
   const errors = second === undefined ? [] : prefixErrors(first);
   const name = second ?? first;
   if (name === "") errors.push("name part must be non-empty");
   else errors.push(...tooLong(name, 63).map((error) => `name part ${error}`));
-  if (!qualifiedPattern.test(name)) errors.push(`name part ${shape}`);
+  if (!qualifiedPattern.test(name)) errors.push(`name part ${qualifiedMismatch}`);
   return errors;
 }
 

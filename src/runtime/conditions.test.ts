@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import fc from "fast-check";
+import { jsonEqual } from "../kernel/json.ts";
 import type { Condition, KubeObject } from "../kernel/object.ts";
 import { removeCondition, sameStatus, setCondition, writeStatus } from "./conditions.ts";
 
@@ -96,5 +98,23 @@ describe("writing a status", () => {
     assert.equal(sameStatus(undefined, undefined), true);
     assert.equal(sameStatus(undefined, {}), false);
     assert.equal(sameStatus([1, 2], [2, 1]), false);
+  });
+
+  test("compares what would be written", () => {
+    const scalar = fc.constantFrom(undefined, null, 0, 1, "", "a", true);
+    const { status } = fc.letrec((tie) => ({
+      status: fc.oneof(
+        { maxDepth: 3 },
+        scalar,
+        fc.array(tie("status"), { maxLength: 2 }),
+        fc.dictionary(fc.constantFrom("a", "b"), tie("status"), { noNullPrototype: true }),
+      ),
+    }));
+    const written = (value: unknown): unknown => JSON.parse(JSON.stringify({ value }));
+    const property = fc.property(status, status, (left, right) => {
+      const isSame = jsonEqual(written(left), written(right));
+      assert.equal(sameStatus({ value: left }, { value: right }), isSame);
+    });
+    fc.assert(property, { numRuns: 500 });
   });
 });

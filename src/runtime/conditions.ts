@@ -1,7 +1,7 @@
 import type { ObjectClient } from "../client/index.ts";
 import { assert } from "../kernel/assert.ts";
 import { formatTime } from "../kernel/clock.ts";
-import { jsonEqual } from "../kernel/json.ts";
+import { isJsonObject, jsonEqual } from "../kernel/json.ts";
 import type { Condition, KubeObject } from "../kernel/object.ts";
 
 /** A condition without what follows from when and where it is set. */
@@ -49,7 +49,16 @@ export function removeCondition(
 
 /** Whether two statuses say the same. A member that is undefined is not there. */
 export function sameStatus(left: unknown, right: unknown): boolean {
-  return jsonEqual(withoutUndefined(left), withoutUndefined(right));
+  if (left === right) return true;
+  if (Array.isArray(left)) return Array.isArray(right) && sameLists(left, right);
+  if (!isJsonObject(left) || !isJsonObject(right)) return false;
+  let members = 0;
+  for (const key of Object.keys(left)) {
+    if (left[key] === undefined) continue;
+    if (!Object.hasOwn(right, key) || !sameStatus(left[key], right[key])) return false;
+    members++;
+  }
+  return members === Object.keys(right).filter((key) => right[key] !== undefined).length;
 }
 
 /**
@@ -70,6 +79,8 @@ function isReason(reason: string): boolean {
   return /^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/.test(reason);
 }
 
-function withoutUndefined(value: unknown): unknown {
-  return value === undefined ? undefined : JSON.parse(JSON.stringify(value));
+/** In a list JSON writes null for what is undefined. */
+function sameLists(left: readonly unknown[], right: readonly unknown[]): boolean {
+  if (left.length !== right.length) return false;
+  return left.every((item, index) => sameStatus(item ?? null, right[index] ?? null));
 }

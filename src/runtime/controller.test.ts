@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import type { Informer, InformerHandler } from "../client/index.ts";
 import { objectKey, type KubeObject } from "../kernel/object.ts";
 import { ApiError } from "../kernel/status.ts";
-import { VirtualClock } from "../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../kernel/virtual-clock.ts";
 import { transientPolicy } from "./backoff.ts";
 import { controllerMetrics } from "./controller-metrics.ts";
 import { startController, type ControllerOptions } from "./controller.ts";

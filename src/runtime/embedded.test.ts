@@ -14,7 +14,7 @@ import {
 } from "../apiserver/index.ts";
 import { createClient, createInformer, inProcess, type Client } from "../client/index.ts";
 import type { KubeObject } from "../kernel/object.ts";
-import { VirtualClock } from "../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../kernel/virtual-clock.ts";
 import { createMemoryDisk, openStore, type Store } from "../store/index.ts";
 import { startController } from "./controller.ts";
 import { eventKind } from "./event-object.ts";

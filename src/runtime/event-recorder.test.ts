@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { createClient, type Transport } from "../client/index.ts";
 import type { KubeObject } from "../kernel/object.ts";
-import { VirtualClock } from "../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../kernel/virtual-clock.ts";
 import { createEventRecorder, type EventDetails } from "./event-recorder.ts";
 import { RecentMap } from "./recent-map.ts";
 import { FakeApi, flush, pass, seededRandom } from "./testing.ts";

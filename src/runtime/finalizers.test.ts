@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { createClient, type Kind } from "../client/index.ts";
 import type { KubeObject } from "../kernel/object.ts";
-import { VirtualClock } from "../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../kernel/virtual-clock.ts";
 import { addFinalizer, removeFinalizer } from "./finalizers.ts";
 import { FakeApi } from "./testing.ts";
 

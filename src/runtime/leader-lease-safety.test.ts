@@ -6,7 +6,7 @@ import { createClient, type Transport } from "../client/index.ts";
 import type { Cancel, Clock } from "../kernel/clock.ts";
 import { isJsonObject } from "../kernel/json.ts";
 import type { Random } from "../kernel/random.ts";
-import { VirtualClock } from "../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../kernel/virtual-clock.ts";
 import type { WireResponse } from "../kernel/wire.ts";
 import { startLeaderLease, type LeaderLease } from "./leader-lease.ts";
 import { FakeApi, seededRandom } from "./testing.ts";

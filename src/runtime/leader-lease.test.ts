@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { createClient, type Transport } from "../client/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";
-import { VirtualClock } from "../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../kernel/virtual-clock.ts";
 import { startLeaderLease, type LeaderLease, type LeaderLeaseOptions } from "./leader-lease.ts";
 import { FakeApi, flush, pass, seededRandom, steadyRandom } from "./testing.ts";
 

@@ -5,7 +5,7 @@ import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
 import { applyMergePatch } from "../kernel/merge-patch.ts";
 import type { Random } from "../kernel/random.ts";
 import { ApiError } from "../kernel/status.ts";
-import type { VirtualClock } from "../kernel/testing/virtual-clock.ts";
+import type { VirtualClock } from "../kernel/virtual-clock.ts";
 import type { WireRequest, WireResponse } from "../kernel/wire.ts";
 
 /** What the tests of this room share: time, chance, and a server of any objects. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { VirtualClock } from "../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../kernel/virtual-clock.ts";
 import { flush, pass } from "./testing.ts";
 import { priorities, WorkQueue, type QueueHooks, type Turn } from "./work-queue.ts";
 

@@ -11,50 +11,41 @@ export const mutants: readonly Mutant[] = [
   {
     name: "takes a stranger's machine for its own",
     file: "src/drivers/proxmox/identity.ts",
-    find: "return reason === undefined ? { is: \"ours\", mark } : { is: \"foreign\", ...reason };",
-    replace: "return { is: \"ours\", mark };",
+    find: 'return reason === undefined ? { is: "ours", mark } : { is: "foreign", ...reason };',
+    replace: 'return { is: "ours", mark };',
   },
   {
     name: "takes a machine without a mark for its own",
     file: "src/drivers/proxmox/identity.ts",
     find: "if (mark === undefined) return unmarked(identity === claim.identity, isBroken);",
-    replace: "if (mark === undefined) return { is: \"ours\", mark: { ...claim, state: \"Owned\", disks: {}, networks: {} } };",
+    replace:
+      'if (mark === undefined) return { is: "ours", mark: { ...claim, state: "Owned", disks: {}, networks: {} } };',
   },
   {
     name: "acts before the intent is written",
     file: "src/controllers/virtual-machine/effects.ts",
-    find: "  await writeView(turn, {\n    state: { is: \"working\", reason, message: step.intent },\n    operation,",
-    replace: "  void writeView(turn, {\n    state: { is: \"working\", reason, message: step.intent },\n    operation,",
-  },
-  {
-    name: "believes an absence before the deadline of a lost request",
-    file: "src/controllers/virtual-machine/next.ts",
-    find: "return open !== undefined && nowMs < open.deadlineMs;",
-    replace: "return open !== undefined && nowMs < 0;",
+    find: '  await writeView(turn, {\n    state: { is: "working", reason, message: step.intent },\n    operation,',
+    replace:
+      '  void writeView(turn, {\n    state: { is: "working", reason, message: step.intent },\n    operation,',
   },
   {
     name: "takes what cannot be seen for absent",
     file: "src/controllers/virtual-machine/plan.ts",
-    find: "    case \"unknown\":\n      return { do: \"fail\", failure: seen.failure };",
-    replace: "    case \"unknown\":\n      return planVmAbsent(input, claim);",
+    find: '    case "unknown":\n      return { do: "fail", failure: seen.failure };',
+    replace: '    case "unknown":\n      return planVmAbsent(input, claim);',
   },
   {
     name: "lets the object go before its volumes are",
     file: "src/controllers/virtual-machine/plan.ts",
-    find: "  if (leftovers === undefined) return { do: \"sweep\" };\n  const kept =",
-    replace: "  if (leftovers === undefined) return { do: \"finish\", how: \"Retire\" };\n  const kept =",
+    find: '  if (leftovers === undefined) return { do: "sweep" };\n  const kept =',
+    replace:
+      '  if (leftovers === undefined) return { do: "finish", how: "Retire" };\n  const kept =',
   },
   {
     name: "does not write down what a failed step left",
     file: "src/controllers/virtual-machine/plan-deletion.ts",
-    find: "  const volumes = withLeftovers(claim, leftovers);\n  return volumes === undefined ? undefined : { do: \"record\", change: { volumes } };",
+    find: '  const volumes = withLeftovers(claim, leftovers);\n  return volumes === undefined ? undefined : { do: "record", change: { volumes } };',
     replace: "  void withLeftovers(claim, leftovers);\n  return undefined;",
-  },
-  {
-    name: "removes volumes that were there before",
-    file: "src/controllers/virtual-machine/plan.ts",
-    find: ".find(({ proof }) => proof === \"Claimed\" || proof === \"MadeUnderMark\");",
-    replace: ".find(() => true);",
   },
   {
     name: "destroys what should be retained",
@@ -77,20 +68,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "forgets an empty reservation that may be its own",
     file: "src/controllers/virtual-machine/plan.ts",
-    find: "leaves: isHusk ? \"Husk\" : \"Nothing\"",
-    replace: "leaves: \"Nothing\"",
-  },
-  {
-    name: "takes over a Claim that somebody lives in",
-    file: "src/controllers/claims/ledger.ts",
-    find: "if (isHeld(there.spec)) return isSame(there, claim) ? ours(there) : taken(there);",
-    replace: "if (isHeld(there.spec)) return ours(there);",
-  },
-  {
-    name: "makes a machine anew that is only missing",
-    file: "src/controllers/virtual-machine/plan.ts",
-    find: "if (claim.everStood && declared.onMissing !== \"Recreate\") {",
-    replace: "if (claim.everStood && declared.onMissing === undefined) {",
+    find: 'leaves: isHusk ? "Husk" : "Nothing"',
+    replace: 'leaves: "Nothing"',
   },
   {
     name: "gives up a failed creation for good at once",
@@ -101,7 +80,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "leaves drift as it is",
     file: "src/controllers/virtual-machine/plan-machine.ts",
-    find: "return claim.everStood && !declared.isEdited && declared.driftPolicy !== \"Correct\";",
+    find: 'return claim.everStood && !declared.isEdited && declared.driftPolicy !== "Correct";',
     replace: "return claim.everStood && !declared.isEdited;",
   },
 ];

@@ -1,4 +1,12 @@
-import { array, enumeration, integer, listMap, object, observedBytes, optional } from "../schema/index.ts";
+import {
+  array,
+  enumeration,
+  integer,
+  listMap,
+  object,
+  observedBytes,
+  optional,
+} from "../schema/index.ts";
 import { conditions, observedGeneration } from "../parts/conditions.ts";
 import {
   externalId,

@@ -10,7 +10,7 @@ import { toFieldError, type Issue } from "./issue.ts";
 import { checkListTypes, hasListTypes } from "./list-types.ts";
 import { pruneUnknown } from "./prune.ts";
 import { compileRules, ruleProblems, runRules } from "./rules.ts";
-import { compileCheck } from "./schema-check.ts";
+import { compileObjectCheck } from "./schema-check.ts";
 import type { Structural } from "./structural.ts";
 
 /**
@@ -63,7 +63,7 @@ function createRunner(schema: JsonSchema): SchemaRunner {
 }
 
 function schemaCheck(schema: JsonSchema, structural: Structural): ObjectCheck {
-  const check = compileCheck(schema);
+  const check = compileObjectCheck(schema);
   return (object, previous) => {
     const issues: Issue[] = [];
     check(object, undefined, issues);

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { berthKinds } from "../../api/index.ts";
 import type { JsonSchema } from "../../api/schema/json-schema.ts";
 import type { Json } from "../../kernel/json.ts";
+import { decode, encode } from "../objects/index.ts";
 import { createSchemaRunners, findRuleProblems } from "./index.ts";
 import { objectOf, resourceOf, specRunner } from "./testing/objects.ts";
 
@@ -54,6 +55,23 @@ const { value } = fc.letrec<{ value: Json }>((tie) => ({
 }));
 
 describe("laws of admission", () => {
+  test("what was stored is judged the second time as the first, and as by a stranger", () => {
+    const rules = [{ rule: "self == oldSelf" }, { rule: "type(self) != string" }];
+    const property = fc.property(schema, value, (plain, json) => {
+      const spec: JsonSchema = { ...plain, "x-kubernetes-validations": rules };
+      const runner = specRunner(spec);
+      const text = encode(objectOf(json), 1);
+      const stored = decode({ id: "n/a", revision: 1, value: text });
+      const next = { ...stored, status: {} };
+      const first = runner.validate(next, stored);
+      const copies = [structuredClone(next), structuredClone(stored)] as const;
+      assert.deepEqual(runner.validate(next, stored), first);
+      assert.deepEqual(specRunner(spec).validate(...copies), first);
+      assert.deepEqual(runner.validate(stored, undefined), runner.validate(copies[1], undefined));
+    });
+    fc.assert(property);
+  });
+
   test("pruning twice is pruning once", () => {
     const property = fc.property(schema, value, (spec, json) => {
       const runner = specRunner(spec);

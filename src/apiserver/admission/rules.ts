@@ -3,6 +3,7 @@ import { isJsonObject } from "../../kernel/json.ts";
 import type { FieldError } from "../../kernel/status.ts";
 import { declareSchema, none, Optional, type Declared, type Value } from "../cel/index.ts";
 import { isUnchanged, previousAtKey, previousOfItem, type Previous } from "./correlate.ts";
+import { isImmutable } from "../objects/index.ts";
 import { prefixFields } from "./field-path.ts";
 import { compileRule, objectCostMax, outOfBudget, type Budget, type CompiledRule } from "./rule.ts";
 import type { Structural } from "./structural.ts";
@@ -16,6 +17,8 @@ export interface RuleNode {
   readonly additional: RuleNode | undefined;
   readonly items: RuleNode | undefined;
   readonly allOf: readonly RuleNode[];
+  /** What passed the rules of this place while it stayed the same, and what that cost. */
+  readonly passed: WeakMap<object, number>;
 }
 
 /**
@@ -52,6 +55,7 @@ function compileNode(structural: Structural, validation: JsonSchema): RuleNode |
     additional: compileAdditional(structural, validation),
     items: compileChild(structural.items, validation.items),
     allOf: (validation.allOf ?? []).flatMap((part) => compileNode(structural, part) ?? []),
+    passed: new WeakMap<object, number>(),
   };
   const children = node.properties.length + node.allOf.length;
   const isEmpty = rules.length + children === 0 && !node.additional && !node.items;
@@ -93,7 +97,8 @@ export function runRules(
   const errors: FieldError[] = [];
   const past =
     previous === undefined ? undefined : { structural: root.structural, value: previous };
-  visit(root, placeOf(object, past, undefined), { errors, budget: { left: objectCostMax } });
+  const budget = { left: objectCostMax };
+  visit(root, placeOf(object, past, undefined), { errors, budget, failures: 0 });
   return errors;
 }
 
@@ -127,9 +132,32 @@ function placeOf(value: unknown, past: Previous | undefined, above: Place | unde
 interface Run {
   readonly errors: FieldError[];
   readonly budget: Budget;
+  /** Rules that failed so far, pardoned ones included. */
+  failures: number;
 }
 
+/**
+ * A value that can never change and stands where it stood passes the rules that it once passed
+ * there, at the same cost: they are not run again.
+ */
 function visit(node: RuleNode, place: Place, run: Run): void {
+  const { value, past } = place;
+  if (past === undefined || past.value !== value || !isImmutable(value)) {
+    return visitAnew(node, place, run);
+  }
+  const known = node.passed.get(value);
+  if (known !== undefined && known <= run.budget.left) {
+    run.budget.left -= known;
+    return undefined;
+  }
+  const { failures, budget } = run;
+  const { left } = budget;
+  visitAnew(node, place, run);
+  if (run.failures === failures && budget.left >= 0) node.passed.set(value, left - budget.left);
+  return undefined;
+}
+
+function visitAnew(node: RuleNode, place: Place, run: Run): void {
   const { value } = place;
   if (value === null || value === undefined) return;
   if (node.rules.length > 0) checkRules(node, place, run);
@@ -143,18 +171,22 @@ function visit(node: RuleNode, place: Place, run: Run): void {
   else if (isJsonObject(value)) visitFields(node, value, { place, run });
 }
 
-function checkRules(node: RuleNode, { value, past, judge }: Place, run: Run): void {
-  if (run.budget.left <= 0) {
-    run.errors.push(atRoot(outOfBudget(node.structural.schema.type ?? "", run.budget)));
-    return;
-  }
+function checkRules(node: RuleNode, place: Place, run: Run): void {
+  if (run.budget.left > 0) return runRulesOf(node, place, run);
+  run.errors.push(atRoot(outOfBudget(node.structural.schema.type ?? "", run.budget)));
+  return undefined;
+}
+
+function runRulesOf(node: RuleNode, { value, past, judge }: Place, run: Run): void {
   const self = lazily(node, value);
   const oldSelf = lazily(node, past?.value);
   for (const compiled of node.rules) {
     if (run.budget.left < 0) return;
     if (compiled.isTransition && oldSelf === undefined) continue;
     const error = compiled.check(() => valuesFor(compiled, self, oldSelf), run.budget);
-    if (error !== undefined && !isPardoned(compiled, judge)) run.errors.push(atRoot(error));
+    if (error === undefined) continue;
+    run.failures++;
+    if (!isPardoned(compiled, judge)) run.errors.push(atRoot(error));
   }
 }
 

@@ -7,13 +7,40 @@ import { dedupeIssues, type Issue } from "./issue.ts";
 import { compileScalar } from "./scalars.ts";
 import { compileType } from "./types.ts";
 import { jsonEqual } from "../../kernel/json.ts";
+import { isImmutable } from "../objects/index.ts";
+
+/**
+ * Compiles the schema of whole objects. What can never change and was found right stays right: of
+ * an object whose status changes the rest is not looked at again.
+ */
+export function compileObjectCheck(schema: JsonSchema): Check {
+  return compileWith(schema, (member) => onceRight(compileCheck(member)));
+}
+
+function onceRight(check: Check): Check {
+  const right = new WeakMap<object, number>();
+  return (value, previous, issues) => {
+    // With a past the same value may be pardoned, which is not the same as right.
+    if (previous !== undefined || !isImmutable(value)) return check(value, previous, issues);
+    const known = right.get(value);
+    if (known !== undefined) return known;
+    const before = issues.length;
+    const matches = check(value, previous, issues);
+    if (issues.length === before) right.set(value, matches);
+    return matches;
+  };
+}
 
 /** Compiles a schema, once. Order and wording of what is found are kube-openapi's. */
-export function compileCheck(schema: JsonSchema): Check {
+function compileCheck(schema: JsonSchema): Check {
+  return compileWith(schema, compileCheck);
+}
+
+function compileWith(schema: JsonSchema, compileMember: (schema: JsonSchema) => Check): Check {
   const checkType = compileType(schema);
   const checkComposition = compileComposition(schema, compileCheck);
   const checkScalar = compileScalar(schema);
-  const checkContainer = compileContainer(schema, compileCheck);
+  const checkContainer = compileContainer(schema, compileMember);
   const checkEnum = compileEnum(schema);
   // Composition, enum and the value itself always count as looked at.
   const base = checkComposition === undefined ? 4 : 3;

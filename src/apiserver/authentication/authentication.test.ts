@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { KubeObject } from "../../kernel/object.ts";
 import { ApiError } from "../../kernel/status.ts";
-import { VirtualClock } from "../../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../../kernel/virtual-clock.ts";
 import type { Store } from "../../store/index.ts";
 import { createMemoryDisk, openStore } from "../../store/index.ts";
 import { createSeededRandom } from "../fixture.ts";

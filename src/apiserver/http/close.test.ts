@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { test } from "node:test";
 import type { WireSink } from "../../kernel/wire.ts";
-import { VirtualClock } from "../../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../../kernel/virtual-clock.ts";
 import { createLogBook } from "../fixture.ts";
 import { createConnections } from "./connections.ts";
 import { ask, certificate, createHarness, dial, ok, open, readAll, until } from "./fixture.ts";

@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 import type { TLSSocket } from "node:tls";
 import { connect } from "node:tls";
 import type { WireRequest, WireResponse } from "../../kernel/wire.ts";
-import { VirtualClock } from "../../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../../kernel/virtual-clock.ts";
 import type { LogLine } from "../fixture.ts";
 import { createLogBook, createSeededRandom } from "../fixture.ts";
 import type { KeyPair } from "../pki/index.ts";

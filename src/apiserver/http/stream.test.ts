@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { gunzipSync } from "node:zlib";
 import fc from "fast-check";
 import type { WireResponse, WireSink } from "../../kernel/wire.ts";
-import { VirtualClock } from "../../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../../kernel/virtual-clock.ts";
 import { blocksOf } from "./blocks.ts";
 import { ask, createHarness, dial, ok, open, until } from "./fixture.ts";
 import { send } from "./send.ts";

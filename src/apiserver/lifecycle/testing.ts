@@ -9,7 +9,7 @@ import {
   type OwnerReference,
 } from "../../kernel/object.ts";
 import type { Random } from "../../kernel/random.ts";
-import { VirtualClock } from "../../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../../kernel/virtual-clock.ts";
 import {
   createMemoryDisk,
   openStore,

@@ -1,4 +1,5 @@
 export { decode, encode, put, remove } from "./codec.ts";
+export { isImmutable } from "./immutable.ts";
 export {
   afterUpdate,
   deletionDecision,

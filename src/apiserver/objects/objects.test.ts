@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
 import type { KubeObject, ObjectMeta } from "../../kernel/object.ts";
 import {
   afterUpdate,
@@ -7,6 +8,7 @@ import {
   deletionDecision,
   deletionOf,
   encode,
+  isImmutable,
   updateDecision,
   withoutFinalizer,
   withoutOwners,
@@ -47,6 +49,26 @@ test("gives out objects that cannot be changed by accident", () => {
   const object = decode({ id: "n/a", revision: 1, value: encode(widget(), 1) });
   assert.throws(() => Reflect.set(object.metadata, "name", "b") || assert.fail("TypeError"));
   assert.ok(Object.isFrozen(object["spec"]));
+});
+
+test("shares what did not change with the object before", () => {
+  const before = decode({ id: "n/a", revision: 1, value: encode(widget(), 1) });
+  const next = { ...before, status: { phase: "Ready" } };
+  const after = decode({ id: "n/a", revision: 2, value: encode(next, 2) });
+  assert.equal(after["spec"], before["spec"]);
+  assert.ok(isImmutable(after["spec"]) && isImmutable(after["status"]));
+  assert.ok(!isImmutable({ size: 1 }) && !isImmutable(Object.freeze({ size: 1 })));
+});
+
+test("reads back what the stored bytes say, whatever was written", () => {
+  const strange = fc.constantFrom(undefined, Number.NaN, Infinity, -0, new Date(0), new Map());
+  const member = fc.oneof(fc.jsonValue(), strange, fc.record({ a: strange }), fc.tuple(strange));
+  const property = fc.property(member, member, (spec, status) => {
+    const value = encode({ ...widget(), spec, status }, 5);
+    const read = decode({ id: "n/a", revision: 5, value });
+    assert.deepStrictEqual(read, JSON.parse(new TextDecoder().decode(value)));
+  });
+  fc.assert(property);
 });
 
 test("keeps members named __proto__ as data", () => {

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { connect, createServer } from "node:tls";
 import { parse } from "yaml";
-import { VirtualClock } from "../../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../../kernel/virtual-clock.ts";
 import { createSeededRandom } from "../fixture.ts";
 import type { KeyPair } from "./index.ts";
 import {

@@ -53,9 +53,11 @@ function tryJson(body: Uint8Array): ParsedBody | undefined {
   }
 }
 
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
 function decodeText(body: Uint8Array): string {
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(body);
+    return decoder.decode(body);
   } catch {
     throw new UnreadableBody("the body is not valid UTF-8");
   }

@@ -140,11 +140,13 @@ const identityFields = new Set<string>([
 
 /** Whose each field is. An old one that nobody uses any more is nobody's. */
 function clientPart(meta: ObjectMeta): Parts {
-  const parts = Map.groupBy(Object.entries(meta), ([field]) => {
-    if (serverFields.has(field)) return "ofServer";
-    if (identityFields.has(field)) return "identity";
-    return field === "selfLink" ? "nobody's" : "rest";
-  });
-  const part = (name: keyof Parts): object => Object.fromEntries(parts.get(name) ?? []);
-  return { identity: part("identity"), ofServer: part("ofServer"), rest: part("rest") };
+  const identity: Record<string, unknown> = {};
+  const ofServer: Record<string, unknown> = {};
+  const rest: [field: string, value: unknown][] = [];
+  for (const [field, value] of Object.entries(meta)) {
+    if (serverFields.has(field)) ofServer[field] = value;
+    else if (identityFields.has(field)) identity[field] = value;
+    else if (field !== "selfLink") rest.push([field, value]);
+  }
+  return { identity, ofServer, rest: Object.fromEntries(rest) };
 }

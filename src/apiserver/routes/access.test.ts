@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { VirtualClock } from "../../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../../kernel/virtual-clock.ts";
 import { createRoleAuthorizer, isRoleName, roles } from "../authorization/index.ts";
 import { createCatalogue } from "../catalogue.ts";
 import { createDiscovery } from "../discovery/index.ts";

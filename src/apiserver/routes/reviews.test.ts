@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { WireResponse } from "../../kernel/wire.ts";
-import { VirtualClock } from "../../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../../kernel/virtual-clock.ts";
 import { createRoleAuthorizer } from "../authorization/index.ts";
 import { createCatalogue } from "../catalogue.ts";
 import type { User } from "../contract.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError } from "../../kernel/status.ts";
 import type { WireRequest } from "../../kernel/wire.ts";
-import { VirtualClock } from "../../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../../kernel/virtual-clock.ts";
 import { StoreError } from "../../store/index.ts";
 import { controllersUser, createRoleAuthorizer } from "../authorization/index.ts";
 import { createCatalogue } from "../catalogue.ts";

@@ -17,9 +17,7 @@ export const sim: Command = {
     "controllers run on a virtual clock, and what a seed decides goes wrong: crashes at any call, " +
     "lost replies, failing and dying tasks, old lists, people who take ids. The laws of Berth are " +
     "checked at every event. A seed gives the same history every time; --seed S tells it.",
-  usage:
-    "sim proxmox [--port N] [--version V] [--nodes A,B,C | --from FILE] [--state FILE] [--print json]\n" +
-    "       berth sim run [--seeds N] [--from S] [--minutes M] [--seed S]",
+  usage: "sim proxmox|run [OPTIONS]",
   options: {
     port: { type: "string", value: "N", default: "0", description: "the port; 0 takes a free one" },
     version: {

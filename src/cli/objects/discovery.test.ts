@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { VirtualClock } from "../../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../../kernel/virtual-clock.ts";
 import { ApiError } from "../../kernel/status.ts";
 import type { WireResponse } from "../../kernel/wire.ts";
 import { discover } from "./discovery.ts";

@@ -13,7 +13,7 @@ import {
 import { inProcess, type Transport } from "../../client/index.ts";
 import type { KubeObject } from "../../kernel/object.ts";
 import type { Random } from "../../kernel/random.ts";
-import { VirtualClock } from "../../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../../kernel/virtual-clock.ts";
 import { createMemoryDisk, openStore } from "../../store/index.ts";
 import { type Call, type Command, CommandError, type Terminal } from "../command.ts";
 import { parseCall } from "../parse.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Hypervisor } from "../../api/index.ts";
 import { createClient } from "../../client/index.ts";
-import { VirtualClock } from "../../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../../kernel/virtual-clock.ts";
 import { readSecret } from "./steps.ts";
 
 const hypervisor = {

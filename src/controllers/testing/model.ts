@@ -20,7 +20,7 @@ import type {
   Shape,
   TaskView,
 } from "../../hypervisor/index.ts";
-import type { VirtualClock } from "../../kernel/testing/virtual-clock.ts";
+import type { VirtualClock } from "../../kernel/virtual-clock.ts";
 
 /** What happens to one call. Lost: the reply never comes; `before`, and nothing was done. */
 export type CallFault = "none" | "lost before" | "lost after" | "refused" | "task fails";

@@ -23,7 +23,7 @@ import { createClient, inProcess, type Client } from "../../client/index.ts";
 import type { HypervisorDriver } from "../../hypervisor/index.ts";
 import type { Random } from "../../kernel/random.ts";
 import { ApiError } from "../../kernel/status.ts";
-import { VirtualClock } from "../../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../../kernel/virtual-clock.ts";
 import type { WireRequest } from "../../kernel/wire.ts";
 import { createMemoryDisk, openStore } from "../../store/index.ts";
 import { startControllers, type ControllersOptions, type RunningControllers } from "../index.ts";

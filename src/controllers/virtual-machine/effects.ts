@@ -2,7 +2,7 @@ import { formatTime } from "../../kernel/clock.ts";
 import type { Begun, Operation, TaskHandle } from "../../hypervisor/index.ts";
 import { again, type Outcome } from "../../runtime/index.ts";
 import { failVm } from "./failing.ts";
-import { blockedView, noWorker, taskKind } from "./settling.ts";
+import { blockedView, noWorker, ofStep, taskKind } from "./settling.ts";
 import { slotsOf, stepTraits, type Step } from "./steps.ts";
 import type { StatusOperation } from "./status.ts";
 import { annotationOf, noteDone, settle, writeView, type ConnectedTurn } from "./turn.ts";
@@ -98,7 +98,7 @@ async function conclude(turn: ConnectedTurn, effect: Effect): Promise<Outcome> {
       settle(turn);
       // Nothing else will ever prove whose the empty reservation is.
       const husk = begun.leaves === "Husk" ? { operation: { ...operation, task: noWorker } } : {};
-      return failVm(turn, begun.failure, { step: step.name, ...husk });
+      return failVm(turn, ofStep(begun.failure, operation), { step: step.name, ...husk });
     }
     case "blocked":
       settle(turn);

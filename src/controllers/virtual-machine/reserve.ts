@@ -77,8 +77,7 @@ async function takeOver(
 
 /**
  * An id that a person chose, and that somebody has. It is found out before anything else is: the
- * volumes of a machine that stands there are no leftovers, and nobody should be told to remove
- * them.
+ * volumes of a machine that stands there are no leftovers, and nobody may be told to remove them.
  */
 async function chosenIdFailure(
   { vm, deps, driver }: ConnectedTurn,

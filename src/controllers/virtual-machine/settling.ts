@@ -1,5 +1,11 @@
 import { answered } from "../../hypervisor/index.ts";
-import type { Answer, ClaimedMachine, RecalledTask, TaskHandle } from "../../hypervisor/index.ts";
+import type {
+  Answer,
+  ClaimedMachine,
+  Failure,
+  RecalledTask,
+  TaskHandle,
+} from "../../hypervisor/index.ts";
 import { again, type Outcome } from "../../runtime/index.ts";
 import { failVm } from "./failing.ts";
 import { cloneHints } from "./fills.ts";
@@ -75,6 +81,7 @@ async function lookAtTask(
       return waitForTask(turn, operation, handle);
     case "succeeded":
     case "warned":
+      learnPace(turn, operation);
       noteDone(turn, operation.intent);
       settle(turn);
       return undefined;
@@ -94,10 +101,16 @@ async function lookAtTask(
         memory.isShutdownIgnored = true;
         return undefined;
       }
-      return failVm(turn, view.failure, { step: operation.step });
+      return failVm(turn, ofStep(view.failure, operation), { step: operation.step });
     case "unknown":
       return failVm(turn, view.failure);
   }
+}
+
+/** A step that reads no image misses a volume of its own: to wait for it would be for ever. */
+export function ofStep(failure: Failure, { step }: StatusOperation): Failure {
+  const isOwn = failure.category === "ImageNotFound" && step !== "AddDisk" && step !== "Create";
+  return isOwn ? { ...failure, category: "CreationFailed" } : failure;
 }
 
 async function waitForTask(

@@ -1,4 +1,4 @@
-import { answered } from "../../hypervisor/index.ts";
+import { answered, failed } from "../../hypervisor/index.ts";
 import type {
   Answer,
   ClaimedMachine,
@@ -232,7 +232,13 @@ async function readState(
   place: MachinePlace,
   withoutPower: boolean,
 ): Promise<Answer<MachineStatus>> {
-  return withoutPower ? answered({ power: "Unknown" }) : await readStatus(api, place);
+  if (withoutPower) return answered({ power: "Unknown" });
+  const status = await readStatus(api, place);
+  if (status.ok || status.failure.category !== "Missing") return status;
+  // Its configuration was read a moment ago: it was moved or replaced in between, and only another
+  // look tells by what.
+  const message = `VM ${place.externalId} changed while it was looked at.`;
+  return failed({ ...status.failure, category: "UnknownOutcome", message });
 }
 
 /** Tasks are asked for only where there is a lock to explain. */

@@ -1,7 +1,9 @@
 import { annotations } from "../../api/index.ts";
 import type { VirtualMachine } from "../../api/index.ts";
+import type { Condition } from "../../kernel/object.ts";
 import type { Hands } from "./hands.ts";
 import type { People } from "./people.ts";
+import type { Site } from "./site.ts";
 import { Violation } from "./violation.ts";
 import type { World } from "./world.ts";
 
@@ -11,87 +13,141 @@ export interface Helpers {
   readonly hands: Hands;
 }
 
+/** A machine that is stuck, and where. */
+interface Stuck {
+  readonly vm: VirtualMachine;
+  readonly name: string;
+  readonly id: string;
+  readonly site: Site;
+  readonly message: string;
+}
+
+/** What its failure asks of a person. Each answers what is not true of it, if anything is not. */
+const remedies: Readonly<Record<string, (stuck: Stuck, helpers: Helpers) => string | undefined>> = {
+  Missing: ({ site, id, name }, { people }) => {
+    if (site.guests.get(id)?.by === "berth") return `${id} is there`;
+    people.change(name, { spec: { onMissing: "Recreate" } });
+    return undefined;
+  },
+  IdentityConflict: ({ vm, site, id, name }, { world, people, hands }) => {
+    // Two objects chose the same id: only one of them can have it.
+    const owner = world.records.claimOf(vm.spec.hypervisorRef.name, id)?.spec.owner.name;
+    if (owner !== undefined && owner !== name) {
+      people.delete(name);
+      return undefined;
+    }
+    if (site.guests.get(id)?.by !== "person") return `nobody else has ${id}`;
+    hands.clear(site, id);
+    return undefined;
+  },
+  LockError: ({ site, id }, { hands }) => {
+    if (site.value(id, "lock") === undefined) return `${id} has no lock`;
+    // An empty reservation is of no use to anybody; a machine is.
+    if (site.value(id, "name") === undefined) hands.clear(site, id);
+    else hands.clearLock(site, id);
+    return undefined;
+  },
+  OrphanedVolumes: ({ site, id }, { hands }) => {
+    const isThere = [...site.guestVolumes()].some(({ vmid }) => vmid === id);
+    if (!isThere) return `there is no volume of ${id}`;
+    hands.clear(site, id);
+    return undefined;
+  },
+  CreationFailed: ({ site, name, message }, { people }) => {
+    // Its own disk is gone: of that machine nothing can be made any more.
+    const lost = /volume '[^:']+:([^']+)' does not exist/.exec(message)?.[1];
+    const isThere = [...site.guestVolumes()].some((volume) => volume.name === lost);
+    if (lost === undefined || isThere) return "no disk of it is lost";
+    people.delete(name);
+    return undefined;
+  },
+};
+
 /**
  * Does for a machine that is stuck what its failure asks of a person. First it has to be true: what
  * the failure says must be so on the hypervisor, and it must be something that Berth may not mend.
  */
 export function remedy(vm: VirtualMachine, helpers: Helpers): void {
-  const { world, people, hands } = helpers;
+  const { failure, plan } = vm.status ?? {};
   const name = vm.metadata.name ?? "";
-  const { failure, externalId, hypervisor } = vm.status ?? {};
-  const id = externalId ?? vm.spec.externalId ?? "";
-  const site = world.sites.get(hypervisor ?? vm.spec.hypervisorRef.name);
-  const untrue = (what: string): Violation => {
-    return new Violation(7, `${name} says ${failure?.category} (${failure?.message}), but ${what}`);
-  };
-  if (site === undefined) throw untrue("there is no such hypervisor");
-  const { plan } = vm.status ?? {};
   if (plan !== undefined) {
-    people.change(name, { metadata: { annotations: { [annotations.approve]: plan.hash } } });
-    return;
+    const approved = { annotations: { [annotations.approve]: plan.hash } };
+    return helpers.people.change(name, { metadata: approved });
   }
-  switch (failure?.category) {
-    case "Missing":
-      if (site.guests.get(id)?.by === "berth") throw untrue(`${id} is there`);
-      people.change(name, { spec: { onMissing: "Recreate" } });
-      return;
-    case "IdentityConflict": {
-      if (isTakenByAnother(vm, helpers, id)) return people.delete(name);
-      if (site.guests.get(id)?.by !== "person") throw untrue(`nobody else has ${id}`);
-      hands.clear(site, id);
-      return;
-    }
-    case "LockError":
-      if (site.value(id, "lock") === undefined) throw untrue(`${id} has no lock`);
-      // An empty reservation is of no use to anybody; a machine is.
-      if (site.value(id, "name") === undefined) hands.clear(site, id);
-      else hands.clearLock(site, id);
-      return;
-    case "OrphanedVolumes": {
-      const left = [...site.guestVolumes()].filter(({ vmid }) => vmid === id);
-      if (left.length === 0) throw untrue(`there is no volume of ${id}`);
-      hands.clear(site, id);
-      return;
-    }
-    default:
-      throw new Violation(8, `${name} stalls: ${JSON.stringify(vm.status)}`);
+  const act = remedies[failure?.category ?? ""];
+  if (failure === undefined || act === undefined) {
+    throw new Violation(8, `${name} stalls: ${JSON.stringify(vm.status)}`);
   }
+  const { category, message } = failure;
+  const untrue = act({ vm, name, message, ...placeOf(vm, helpers.world) }, helpers);
+  if (untrue === undefined) return;
+  throw new Violation(7, `${name} says ${category} (${message}), but ${untrue}`);
 }
 
-/** Two objects chose the same id: only one of them can have it. */
-function isTakenByAnother(vm: VirtualMachine, { world }: Helpers, id: string): boolean {
-  const claim = world.records.claimOf(vm.spec.hypervisorRef.name, id);
-  return claim !== undefined && claim.spec.owner.name !== vm.metadata.name;
+function placeOf(
+  { spec, status = {} }: VirtualMachine,
+  { sites }: World,
+): Pick<Stuck, "id" | "site"> {
+  const { externalId = spec.externalId, hypervisor = spec.hypervisorRef.name } = status;
+  const site = sites.get(hypervisor);
+  if (site === undefined) throw new Violation(8, `there is no ${hypervisor}`);
+  return { id: externalId ?? "", site };
 }
 
 /** Law 8: reality is the spec. Read from the hypervisor's own files, not from what Berth saw. */
-export function demandSpec({ metadata, spec, status }: VirtualMachine, { sites }: World): void {
-  const site = sites.get(status?.hypervisor ?? "");
-  const id = status?.externalId ?? "";
-  const demand = (field: string, wanted: unknown, there: unknown): void => {
-    if (wanted === there) return;
-    throw new Violation(8, `${metadata.name} wants ${field} ${wanted}, and ${id} has ${there}`);
-  };
-  if (site === undefined) throw new Violation(8, `${metadata.name} is nowhere`);
-  const isPending = (status?.conditions ?? []).some(({ type, status: is }) => {
-    return type === "Synced" && is === "False";
-  });
-  demand("the name", metadata.name, site.value(id, "name"));
-  demand("power", spec.powerState === "Running", site.isRunning(id));
-  if (isPending) return;
-  demand("cores", String(spec.cpu?.cores), site.value(id, "cores"));
-  demand("memory", String(mebibytes(spec.memory?.size ?? "")), site.value(id, "memory"));
-  const sizes = [...(site.text(id) ?? "").matchAll(/^scsi\d+: .*size=(\d+)G/gm)].map(
-    ([, size]) => size,
-  );
-  for (const { name, size = "", state } of spec.disks ?? []) {
-    if (state === "Absent") continue;
-    const wanted = size.replace("Gi", "");
-    if (!sizes.includes(wanted)) demand(`a disk ${name} of`, wanted, sizes.join(", "));
+export function demandSpec(vm: VirtualMachine, world: World): void {
+  const { site, id } = placeOf(vm, world);
+  const name = vm.metadata.name ?? "";
+  for (const { field, wanted, there } of pairsOf(vm, site, id)) {
+    if (wanted === there) continue;
+    throw new Violation(8, `${name} wants ${field} ${wanted}, and ${id} has ${there ?? "none"}`);
   }
 }
 
-function mebibytes(size: string): number {
+interface Pair {
+  readonly field: string;
+  readonly wanted: string;
+  readonly there: string | undefined;
+}
+
+function pairsOf({ metadata, spec, status }: VirtualMachine, site: Site, id: string): Pair[] {
+  // A file does not tell what is suspended from what is stopped.
+  const off = spec.powerState === "Running" ? "Stopped" : spec.powerState;
+  const power = site.isRunning(id) ? "Running" : off;
+  return [
+    { field: "the name", wanted: metadata.name ?? "", there: site.value(id, "name") },
+    { field: "power", wanted: spec.powerState, there: power },
+    // What waits for a restart is shown as such, and is not in the file yet.
+    ...(isPending(status?.conditions) ? [] : hardwarePairs(spec, site, id)),
+  ];
+}
+
+/** Fields of the spec beside what the configuration says of them. */
+function hardwarePairs(
+  { cpu, memory, disks = [] }: VirtualMachine["spec"],
+  site: Site,
+  id: string,
+): Pair[] {
+  const found = [...(site.text(id) ?? "").matchAll(/^scsi\d+: .*size=(\d+)G/gm)];
+  const sizes = found.map(([, size = ""]) => size);
+  const present = disks.filter(({ state }) => state !== "Absent");
+  const mebibytes = String(mebibytesOf(memory?.size ?? ""));
+  return [
+    { field: "cores", wanted: String(cpu?.cores), there: site.value(id, "cores") },
+    { field: "memory", wanted: mebibytes, there: site.value(id, "memory") },
+    ...present.map(({ name, size = "" }) => {
+      const wanted = size.replace("Gi", "");
+      const there = sizes.includes(wanted) ? wanted : sizes.join(", ");
+      return { field: `a disk ${name} of`, wanted, there };
+    }),
+  ];
+}
+
+function isPending(conditions: readonly Condition[] = []): boolean {
+  return conditions.some(({ type, status }) => type === "Synced" && status === "False");
+}
+
+function mebibytesOf(size: string): number {
   const count = Number.parseInt(size, 10);
   return size.endsWith("Gi") ? count * 1024 : count;
 }

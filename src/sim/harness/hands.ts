@@ -117,7 +117,9 @@ export class Hands {
     const site = this.#anySite();
     const id = this.#dice.pick([String(this.#dice.between(100, 120)), "300", "301"]);
     if (site.text(id) !== undefined || this.#isClaimed(site, id)) return;
-    const volumes = (site.model.cluster.state.volumes["pve1:rpool/data"] ??= []);
+    const { volumes: backings } = site.model.cluster.state;
+    backings["pve1:rpool/data"] ??= [];
+    const volumes = backings["pve1:rpool/data"];
     const name = `vm-${id}-disk-${this.#dice.between(0, 3)}`;
     if (volumes.some((volume) => volume.name === name)) return;
     const sizes = { sizeBytes: 1024 ** 3, usedBytes: 0, createdMs: 0 };
@@ -148,7 +150,7 @@ export class Hands {
     site.personActed(id);
   }
 
-  /** With the machine went the proof of what the Claim does not know yet: nobody can tell it now. */
+  /** With the machine went the proof of what the Claim does not know yet: nobody can tell it. */
   #disown(site: Site, id: string): void {
     const known = this.#world.records.claimOf(site.name, id)?.spec.volumes ?? [];
     for (const { key, name, vmid } of site.guestVolumes()) {

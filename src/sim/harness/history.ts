@@ -1,4 +1,3 @@
-import { setImmediate } from "node:timers/promises";
 import type { VirtualMachine } from "../../api/index.ts";
 import type { Release } from "../proxmox/index.ts";
 import { demandSpec, remedy } from "./calm.ts";
@@ -7,7 +6,9 @@ import { demandNothingLeft } from "./ending.ts";
 import { Hands } from "./hands.ts";
 import { isReady } from "./laws.ts";
 import { isPaused, People } from "./people.ts";
-import { healWorld, troubleMenu, type Trouble } from "./troubles.ts";
+import { nextTurn } from "./turns.ts";
+import type { Trouble } from "./trouble.ts";
+import { healWorld, troubleMenu } from "./troubles.ts";
 import { Violation } from "./violation.ts";
 import { World, type Home } from "./world.ts";
 
@@ -29,8 +30,10 @@ export interface HistoryResult {
   readonly failure: Error | undefined;
 }
 
-/** The fewest events that a history has; one that comes to fewer is given more trouble. */
-const eventsLeast = 300;
+/** A history of few events is given more trouble: with its end it has at least 300. */
+const troubleEventsLeast = 250;
+/** Far more than any history needs: whoever gets there repeats itself. */
+const eventsMost = 12_000;
 const convergeMs = 40 * 60_000;
 /** A change by hand is seen at the next tick, or when a stalled machine is looked at again. */
 const noticeMs = 40_000;
@@ -49,7 +52,7 @@ export async function runHistory(options: HistoryOptions): Promise<HistoryResult
   try {
     await history.run();
   } catch (error) {
-    failure = error instanceof Error ? error : new Error(String(error));
+    failure = asError(error);
   }
   return history.result(failure);
 }
@@ -110,14 +113,20 @@ class History {
 
   async #sufferTrouble(): Promise<void> {
     const dice = Dice.of(this.#seed, "troubles");
-    const makers = { world: this.#world, dice, people: this.#people, hands: this.#hands };
+    const makers = {
+      world: this.#world,
+      dice,
+      people: this.#people,
+      hands: this.#hands,
+      revive: (afterMs: number) => this.#startDead(afterMs),
+    };
     // Fewer kinds of trouble, and more of each, find what all of it together would hide.
     const share = dice.pick([0.3, 0.5, 0.8]);
     const allowed = troubleMenu(makers).filter(({ name }) => {
       return name === "declare" || name === "edit" || dice.chance(share);
     });
     const count = dice.between(8, 24);
-    for (let left = count; left > 0 || this.#world.trace.events < eventsLeast / 2; left--) {
+    for (let left = count; left > 0 || this.#world.trace.events < troubleEventsLeast; left--) {
       await this.#pass(dice.pick([50, 300, 1_000, 3_000, 10_000]));
       pickWeighted(allowed, dice).strike();
       this.#startDead();
@@ -125,12 +134,12 @@ class History {
   }
 
   /** Whoever runs Berth starts it again when it is down. */
-  #startDead(): void {
+  #startDead(afterMs = this.#dice.between(0, 15_000)): void {
     const { programs, clock } = this.#world;
     for (const [index, program] of programs.entries()) {
       if (!program.life.isDead || this.#starting.has(index)) continue;
       this.#starting.add(index);
-      clock.after(this.#dice.between(0, 15_000), () => {
+      clock.after(afterMs, () => {
         this.#starting.delete(index);
         this.#world.start(index);
       });
@@ -230,9 +239,12 @@ class History {
     const world = this.#world;
     const endMs = world.clock.monotonicMs() + withinMs;
     for (;;) {
-      await setImmediate();
+      await nextTurn();
       world.guard(() => world.laws.atEveryEvent());
-      if (world.broken !== undefined) throw world.broken;
+      if (world.broken !== undefined) throw asError(world.broken);
+      if (world.trace.events > eventsMost) {
+        throw new Violation(6, `${world.trace.events} events, and no end: ${this.#unsettled()}`);
+      }
       if (holds()) return true;
       const nextMs = world.clock.nextInMs();
       if (nextMs === undefined || world.clock.monotonicMs() + nextMs > endMs) return false;
@@ -257,6 +269,10 @@ function isSettledVm(vm: VirtualMachine): boolean {
     return type === "Stalled" && status === "True";
   });
   return isStalled === true && vm.status?.observedGeneration === vm.metadata.generation;
+}
+
+function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
 function isDeleting({ metadata }: VirtualMachine): boolean {

@@ -1,4 +1,4 @@
-import type { VirtualMachine } from "../../api/index.ts";
+import type { ClaimSpec, VirtualMachine } from "../../api/index.ts";
 import type { PveRequest } from "../../drivers/proxmox/index.ts";
 import type { Records, VmChange } from "./records.ts";
 import type { Origin, Site } from "./site.ts";
@@ -34,32 +34,38 @@ export class Laws {
   beforeEffect(site: Site, request: PveRequest): void {
     const id = subjectOf(request);
     if (id === undefined) return;
-    const what = `${nameOf(request)} on ${site.name}`;
+    const what = (): string => `${nameOf(request)} on ${site.name} was sent without`;
+    const owner = this.#holderOf(site, id);
+    if (owner === undefined) throw new Violation(5, `${what()} a Claim of ${id}`);
+    if (!this.#hasIntent(owner)) throw new Violation(5, `${what()} an intent of ${owner.name}`);
+    const isCreate = request.method === "POST" && request.path.endsWith("/qemu");
+    if (isCreate) site.creates.set(id, owner.uid ?? "");
+  }
+
+  #holderOf(site: Site, id: string): ClaimSpec["owner"] | undefined {
     const claim = this.#records.claimOf(site.name, id)?.spec;
-    if (claim?.state !== "Reserved" && claim?.state !== "Bound") {
-      throw new Violation(5, `${what} was sent without a Claim of ${id}`);
-    }
-    const { namespace, name, uid = "" } = claim.owner;
+    const isHeld = claim?.state === "Reserved" || claim?.state === "Bound";
+    return isHeld ? claim.owner : undefined;
+  }
+
+  #hasIntent({ namespace, name, uid }: ClaimSpec["owner"]): boolean {
     const vm = this.#records.vms.get(`${namespace}/${name}`);
-    if (vm?.metadata.uid !== uid || vm?.status?.operation === undefined) {
-      throw new Violation(5, `${what} was sent without an intent of ${name}`);
-    }
-    if (request.method === "POST" && request.path.endsWith("/qemu")) site.creates.set(id, uid);
+    return vm?.metadata.uid === uid && vm?.status?.operation !== undefined;
   }
 
   /** Laws 1 and 3, after every event. */
   atEveryEvent(): void {
-    const machines = new Map<string, string>();
+    const machines = new Map<string, readonly [id: string, site: Site]>();
     for (const site of this.#sites.values()) {
       site.survey();
       for (const [id, { uid }] of site.guests) {
-        if (uid === undefined || isEmptyReservation(site, id)) continue;
+        if (uid === undefined || site.isEmptyReservation(id)) continue;
         const other = machines.get(uid);
-        const here = `${id} on ${site.name}`;
         if (other !== undefined) {
-          throw new Violation(1, `one object has two machines: ${other} and ${here}`);
+          const both = `${other[0]} on ${other[1].name} and ${id} on ${site.name}`;
+          throw new Violation(1, `one object has two machines: ${both}`);
         }
-        machines.set(uid, here);
+        machines.set(uid, [id, site]);
       }
     }
   }
@@ -103,11 +109,6 @@ export class Laws {
     if (site?.wasAbsentWithin(externalId, observationMs) !== false) return;
     throw new Violation(7, `${vm.metadata.name} is called Missing and ${externalId} is there`);
   }
-}
-
-/** Only a reserved id with a lock: nothing of a machine is written yet. */
-export function isEmptyReservation(site: Site, id: string): boolean {
-  return site.value(id, "name") === undefined;
 }
 
 export function isReady({ metadata, status }: VirtualMachine): boolean {

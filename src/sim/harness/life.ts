@@ -1,10 +1,12 @@
 import type { Cancel, Clock } from "../../kernel/clock.ts";
-import type { VirtualClock } from "../../kernel/testing/virtual-clock.ts";
+import type { VirtualClock } from "../../kernel/virtual-clock.ts";
 
 /** When the next crash comes: at a call to the outside, before it is made or after its effect. */
 export interface Doom {
   callsLeft: number;
   readonly when: "before" | "after";
+  /** Only calls that change something on a hypervisor count. */
+  readonly onlyEffects?: boolean;
 }
 
 /**
@@ -36,9 +38,9 @@ export class Life {
   }
 
   /** A call to the outside: the only places where a crash can be told from no crash. */
-  async call<T>(make: () => Promise<T>): Promise<T> {
+  async call<T>(make: () => Promise<T>, isEffect = false): Promise<T> {
     this.calls += 1;
-    const dies = this.#isDoomed();
+    const dies = this.#isDoomed(isEffect);
     if (dies === "before") this.die();
     if (this.isDead) return never;
     const made = make();
@@ -76,8 +78,8 @@ export class Life {
     return () => cancel();
   }
 
-  #isDoomed(): Doom["when"] | undefined {
-    if (this.doom === undefined) return undefined;
+  #isDoomed(isEffect: boolean): Doom["when"] | undefined {
+    if (this.doom === undefined || (this.doom.onlyEffects === true && !isEffect)) return undefined;
     this.doom.callsLeft -= 1;
     return this.doom.callsLeft <= 0 ? this.doom.when : undefined;
   }

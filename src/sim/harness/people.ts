@@ -76,7 +76,7 @@ export class People {
 
   /** A pause that reached the API after its end would last for ever. */
   resumeAll(): void {
-    for (const { metadata } of this.standing()) {
+    for (const { metadata } of this.#world.records.vms.values()) {
       if (isPaused({ metadata })) this.change(metadata.name ?? "", paused(null));
     }
   }
@@ -156,6 +156,13 @@ export class People {
       ...(dice.chance(0.25) ? { cloudInit: { userData: { inline: "#cloud-config\n" } } } : {}),
       updatePolicy: dice.pick(["Live", "Reboot", "PowerOff"]),
       shutdown: { graceSeconds: dice.pick([2, 5, 20]) },
+      ...this.#newPolicies(),
+    };
+  }
+
+  #newPolicies(): Pick<WrittenVirtualMachineSpec, "onMissing" | "deletionPolicy" | "externalId"> {
+    const dice = this.#dice;
+    return {
       ...(dice.chance(0.3) ? { onMissing: "Recreate" } : {}),
       ...(dice.chance(0.15) ? { deletionPolicy: "Retain" } : {}),
       ...(dice.chance(0.15) ? { externalId: dice.pick(chosenIds) } : {}),

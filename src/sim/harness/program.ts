@@ -1,4 +1,5 @@
 import { leaseResource } from "../../api/builtin/index.ts";
+import type { VirtualMachine } from "../../api/index.ts";
 import { createClient, inProcess, NetworkError, type Client } from "../../client/index.ts";
 import { controllersLease, startControllers } from "../../controllers/index.ts";
 import type { ControllersOptions, RunningControllers } from "../../controllers/index.ts";
@@ -6,7 +7,7 @@ import { proxmoxDriver } from "../../drivers/proxmox/index.ts";
 import type { HypervisorDriver } from "../../hypervisor/index.ts";
 import { sleep } from "../../kernel/clock.ts";
 import { ApiError } from "../../kernel/status.ts";
-import type { VirtualClock } from "../../kernel/testing/virtual-clock.ts";
+import type { VirtualClock } from "../../kernel/virtual-clock.ts";
 import { isStream, type WireRequest, type WireResponse } from "../../kernel/wire.ts";
 import { Dice } from "./dice.ts";
 import type { House } from "./house.ts";
@@ -97,10 +98,10 @@ export class Program {
         const wire = wires.get(metadata.name ?? "");
         if (wire === undefined) throw new Error(`there is no cluster ${metadata.name}`);
         const driver = proxmoxDriver({
-          send: (request) => this.life.call(() => wire.send(request)),
+          send: (request) => this.life.call(() => wire.send(request), request.method !== "GET"),
           tokenId: credentials?.["tokenId"] ?? "",
           random: this.#dice.random,
-          settings: { ...(spec.idRange === undefined ? {} : { idRange: spec.idRange }) },
+          settings: spec.idRange === undefined ? {} : { idRange: spec.idRange },
         });
         return {
           ...driver,
@@ -173,10 +174,15 @@ function shortUrl(url: string): string {
 /** What a status says in short: a trace is read by people. */
 function bodyOf({ method, url, body }: WireRequest): string {
   if (method === "GET" || !url.includes("/status")) return "";
-  const { status } = JSON.parse(new TextDecoder().decode(body)) ?? {};
-  const { operation, failure, conditions = [] } = status ?? {};
-  const ready = conditions.find(({ type }: { type: string }) => type === "Ready");
+  // cast: our own controllers wrote it.
+  const { status } = JSON.parse(new TextDecoder().decode(body)) as Pick<VirtualMachine, "status">;
+  return status === undefined ? "" : shortStatus(status);
+}
+
+function shortStatus(status: NonNullable<VirtualMachine["status"]>): string {
+  const { operation, failure, conditions = [] } = status;
+  const ready = conditions.find(({ type }) => type === "Ready");
   const step = operation === undefined ? "" : `, ${operation.step} (attempt ${operation.attempt})`;
   const why = failure === undefined ? "" : `, ${failure.category}: ${failure.message}`;
-  return ` Ready=${ready?.status} ${ready?.reason}${step}${why}`;
+  return ` Ready=${ready?.status ?? ""} ${ready?.reason ?? ""}${step}${why}`;
 }

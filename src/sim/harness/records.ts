@@ -1,5 +1,15 @@
 import type { Claim, Hypervisor, VirtualMachine, VMImage } from "../../api/index.ts";
-import type { Change, Store } from "../../store/index.ts";
+import { decode } from "../../apiserver/index.ts";
+import type { Change, Entry, Store } from "../../store/index.ts";
+
+const vmBucket = "berth.dev/virtualmachines";
+
+/** The objects of one bucket; only who reads them knows of which kind they are. */
+interface Kept {
+  set(id: string, object: never): unknown;
+  delete(id: string): boolean;
+  clear(): void;
+}
 
 /** A change of a VirtualMachine: as it was and as it is; gone where it is nothing. */
 export interface VmChange {
@@ -21,14 +31,21 @@ export class Records {
   onVm: (change: VmChange) => void = () => undefined;
   onWrite: (bucket: string, id: string) => void = () => undefined;
   #stop: () => void = () => undefined;
+  /** By bucket: what the API admitted under these names is of these kinds. */
+  readonly #kept = new Map<string, Kept>([
+    [vmBucket, this.vms],
+    ["berth.dev/claims", this.claims],
+    ["berth.dev/hypervisors", this.hypervisors],
+    ["berth.dev/vmimages", this.images],
+  ]);
 
   /** Follows a store that was just opened, in place of the one before. */
   follow(store: Store): void {
     this.#stop();
-    for (const [, objects] of this.#kept()) objects.clear();
-    for (const [bucket, objects] of this.#kept()) {
+    for (const objects of this.#kept.values()) objects.clear();
+    for (const [bucket, objects] of this.#kept) {
       const listed = store.list({ bucket });
-      if (listed.ok) for (const { id, value } of listed.entries) objects.set(id, parse(value));
+      if (listed.ok) for (const entry of listed.entries) objects.set(entry.id, read(entry));
     }
     const afterRevision = store.revision();
     const watch = store.watch({
@@ -64,37 +81,24 @@ export class Records {
     return count;
   }
 
-  #kept(): [string, Map<string, never>][] {
-    // cast: what the API admitted under these names is of these kinds.
-    return [
-      [vmBucket, this.vms as Map<string, never>],
-      ["berth.dev/claims", this.claims as Map<string, never>],
-      ["berth.dev/hypervisors", this.hypervisors as Map<string, never>],
-      ["berth.dev/vmimages", this.images as Map<string, never>],
-    ];
-  }
-
   #note({ bucket, type, entry }: Change): void {
     this.writes.set(bucket, (this.writes.get(bucket) ?? 0) + 1);
     this.onWrite(bucket, entry.id);
     const before = bucket === vmBucket ? this.vms.get(entry.id) : undefined;
-    const kept = this.#kept().find(([name]) => name === bucket)?.[1];
+    const kept = this.#kept.get(bucket);
     if (kept === undefined) return;
     if (type === "delete") kept.delete(entry.id);
-    else kept.set(entry.id, parse(entry.value));
+    else kept.set(entry.id, read(entry));
     if (bucket === vmBucket) this.onVm({ before, after: this.vms.get(entry.id) });
   }
 }
-
-const vmBucket = "berth.dev/virtualmachines";
-const decoder = new TextDecoder();
 
 /** Heartbeats and news: the only writes that a rest allows. */
 function isChatter(bucket: string): boolean {
   return bucket.endsWith("/leases") || bucket.endsWith("/events");
 }
 
-function parse(value: Uint8Array): never {
+function read(entry: Entry): never {
   // cast: the API wrote it, and whoever reads it knows from which bucket it is.
-  return JSON.parse(decoder.decode(value)) as never;
+  return decode(entry) as never;
 }

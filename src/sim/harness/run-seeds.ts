@@ -1,6 +1,7 @@
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { Clock } from "../../kernel/clock.ts";
+import type { SeedReport } from "./seed-worker.ts";
 
 export interface SeedsOptions {
   readonly from: number;
@@ -14,16 +15,6 @@ export interface SeedsOptions {
   readonly signal: AbortSignal;
 }
 
-/** What one seed came to, as a worker tells it. */
-export interface SeedReport {
-  readonly seed: number;
-  readonly events: number;
-  readonly simulatedMs: number;
-  readonly cpuMs: number;
-  /** What went wrong, in one line. */
-  readonly failure: string | undefined;
-}
-
 export interface SeedsProgress {
   readonly done: number;
   readonly failed: readonly SeedReport[];
@@ -31,6 +22,8 @@ export interface SeedsProgress {
 
 export interface SeedsResult extends SeedsProgress {
   readonly events: number;
+  /** Of the one with the fewest. */
+  readonly eventsLeast: number;
   readonly simulatedMs: number;
   /** What the histories took of all processors together. */
   readonly cpuMs: number;
@@ -41,7 +34,7 @@ const failuresMax = 20;
 
 /** Runs histories one after the other on every thread. */
 export async function runSeeds(options: SeedsOptions): Promise<SeedsResult> {
-  const total = { done: 0, events: 0, simulatedMs: 0, cpuMs: 0 };
+  const total = { done: 0, events: 0, eventsLeast: Infinity, simulatedMs: 0, cpuMs: 0 };
   const failed: SeedReport[] = [];
   let next = options.from;
   const isOver = (): boolean => {
@@ -54,6 +47,7 @@ export async function runSeeds(options: SeedsOptions): Promise<SeedsResult> {
   const note = (report: SeedReport): void => {
     total.done += 1;
     total.events += report.events;
+    total.eventsLeast = Math.min(total.eventsLeast, report.events);
     total.simulatedMs += report.simulatedMs;
     total.cpuMs += report.cpuMs;
     if (report.failure !== undefined) failed.push(report);

@@ -1,7 +1,16 @@
 import { assert } from "../../kernel/assert.ts";
 import { parentPort } from "node:worker_threads";
 import { runHistory } from "./history.ts";
-import type { SeedReport } from "./run-seeds.ts";
+
+/** What one seed came to, as a worker tells it. */
+export interface SeedReport {
+  readonly seed: number;
+  readonly events: number;
+  readonly simulatedMs: number;
+  readonly cpuMs: number;
+  /** What went wrong, in one line. */
+  readonly failure: string | undefined;
+}
 
 // Runs histories for `run-seeds.ts`: a seed comes in, a report goes out.
 

@@ -50,7 +50,7 @@ export class Site {
   readonly guests = new Map<string, Origin>();
   /** By backing and name. */
   readonly volumes = new Map<string, Origin>();
-  /** A guest that Berth made was destroyed, and not by a person. Throws where nobody asked for it. */
+  /** A guest of Berth's was destroyed, and not by a person. Throws where nobody asked for it. */
   onGone: (id: string, origin: Origin) => void = () => undefined;
   /** For which object a create was last sent, by id. */
   readonly creates = new Map<string, string>();
@@ -58,6 +58,10 @@ export class Site {
   readonly #sightings = new Map<string, Sightings>();
   /** Ids under which something was gone, and when that was seen. */
   readonly #absences = new Map<string, number>();
+  /** What was last found of a guest's file, which is asked for after every event. */
+  readonly #empty = new Map<string, { readonly text: string; readonly isEmpty: boolean }>();
+  /** The volumes as the last survey left them: backings and their volumes' names and owners. */
+  #surveyed: readonly unknown[] = [];
 
   constructor({ name, release, clock, dice }: SiteOptions) {
     this.name = name;
@@ -78,7 +82,9 @@ export class Site {
   }
 
   isRunning(id: string): boolean {
-    return this.model.cluster.machine(Number(id)) !== undefined;
+    const { cluster } = this.model;
+    const node = cluster.state.guests[id]?.node;
+    return node !== undefined && cluster.findNode(node)?.machines[id] !== undefined;
   }
 
   /** One line of a guest's file, as "memory" or "scsi0"; snapshots and pending changes aside. */
@@ -89,6 +95,16 @@ export class Site {
     if (start === 0 && !text.startsWith(`${key}: `)) return undefined;
     if (end >= 0 && start >= end) return undefined;
     return text.slice(start + key.length + 2).split("\n", 1)[0];
+  }
+
+  /** Only a reserved id with a lock: nothing of a machine is written yet. */
+  isEmptyReservation(id: string): boolean {
+    const text = this.text(id) ?? "";
+    const known = this.#empty.get(id);
+    if (known?.text === text) return known.isEmpty;
+    const isEmpty = this.value(id, "name") === undefined;
+    this.#empty.set(id, { text, isEmpty });
+    return isEmpty;
   }
 
   /** The guests that Berth made for an object. */
@@ -116,6 +132,7 @@ export class Site {
       if (this.text(id) === undefined) this.guests.delete(id);
       else this.guests.set(id, { by: "person", uid: undefined });
     }
+    this.#surveyed = [];
     this.#volumesOf("person", new Set(ids.map(Number)));
     for (const [id, origin] of this.guests) if (origin.by === "person") this.#remember(id);
   }
@@ -131,7 +148,10 @@ export class Site {
       if (!this.guests.has(id)) this.guests.set(id, { by: "berth", uid: this.creates.get(id) });
       this.#sight(id, nowMs);
     }
-    this.#volumesOf("berth", undefined);
+    if (!this.#hasSurveyedVolumes()) {
+      this.#volumesOf("berth", undefined);
+      this.#surveyed = this.#volumeMarks();
+    }
     for (const [id, keepsake] of this.#keepsakes) this.#demandUntouched(id, keepsake);
   }
 
@@ -143,6 +163,27 @@ export class Site {
         yield { key: `${backing}/${name}`, backing, name, vmid: String(vmid) };
       }
     }
+  }
+
+  /** Whether the volumes are the very same as at the last survey: then nothing is to be learned. */
+  #hasSurveyedVolumes(): boolean {
+    const { volumes } = this.model.cluster.state;
+    const marks = this.#surveyed;
+    let place = 0;
+    for (const backing in volumes) {
+      if (marks[place++] !== backing) return false;
+      for (const { name, vmid } of volumes[backing] ?? []) {
+        if (marks[place++] !== name || marks[place++] !== vmid) return false;
+      }
+    }
+    return place === marks.length;
+  }
+
+  #volumeMarks(): unknown[] {
+    const { volumes } = this.model.cluster.state;
+    return Object.entries(volumes).flatMap(([backing, list]) => {
+      return [backing, ...list.flatMap(({ name, vmid }) => [name, vmid])];
+    });
   }
 
   #gone(id: string, nowMs: number): void {
@@ -171,7 +212,7 @@ export class Site {
     return seen;
   }
 
-  /** Volumes that were not there before belong to whoever acted; those that are gone are forgotten. */
+  /** New volumes belong to whoever acted; those that are gone are forgotten. */
   #volumesOf(by: Origin["by"], onlyIds: ReadonlySet<number> | undefined): void {
     const there = new Set<string>();
     for (const { key, vmid } of this.guestVolumes()) {

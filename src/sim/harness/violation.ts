@@ -5,6 +5,7 @@ export const laws = {
   3: "No theft",
   4: "No data loss by implication",
   5: "Intent before effect",
+  6: "No storm",
   7: "Status is observed",
   8: "Convergence",
 } as const;

@@ -1,7 +1,7 @@
 import { configMapResource, namespaceResource, secretResource } from "../../api/builtin/index.ts";
 import { hypervisorKind, vmImageKind } from "../../api/index.ts";
 import { createClient, inProcess, type Client } from "../../client/index.ts";
-import { VirtualClock } from "../../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../../kernel/virtual-clock.ts";
 import type { Release } from "../proxmox/index.ts";
 import { Dice } from "./dice.ts";
 import { House } from "./house.ts";

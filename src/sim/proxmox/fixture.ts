@@ -1,4 +1,4 @@
-import { VirtualClock } from "../../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../../kernel/virtual-clock.ts";
 import { seededRandom } from "../seeded-random.ts";
 import { ProxmoxModel } from "./model.ts";
 import type { Release } from "./release.ts";

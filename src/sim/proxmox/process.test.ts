@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { VirtualClock } from "../../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../../kernel/virtual-clock.ts";
 import { child, locked, type Outcome, type Process, ProcessTable, work } from "./process.ts";
 
 function table(): { clock: VirtualClock; processes: ProcessTable; ends: Outcome<void>["kind"][] } {

@@ -97,6 +97,7 @@ export function checkUint(value: bigint): Uint {
 
 /** The number of code points: CEL does not know UTF-16. */
 export function codePoints(value: string): number {
+  if (!/[\ud800-\udbff]/.test(value)) return value.length;
   let count = 0;
   for (const _ of value) count++;
   return count;

@@ -5,7 +5,7 @@ import type { KubeObject } from "../../../kernel/object.ts";
 import type { Random } from "../../../kernel/random.ts";
 import { ApiError, type Status } from "../../../kernel/status.ts";
 import { isStream, type WireResponse, type WireSink } from "../../../kernel/wire.ts";
-import { VirtualClock } from "../../../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../../../kernel/virtual-clock.ts";
 import { createMemoryDisk, openStore, type MemoryDisk, type Store } from "../../../store/index.ts";
 import { createSchemaRunners } from "../../admission/index.ts";
 import { createCatalogue } from "../../catalogue.ts";

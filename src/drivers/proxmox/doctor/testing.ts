@@ -1,5 +1,5 @@
 import type { HypervisorDoctor } from "../../../hypervisor/index.ts";
-import { VirtualClock } from "../../../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../../../kernel/virtual-clock.ts";
 import { ProxmoxModel, seededRandom, smallCluster, tokenUser } from "../../../sim/index.ts";
 import type { ClusterState, Release } from "../../../sim/index.ts";
 import type { TlsTrust } from "../wire/https.ts";

@@ -1,6 +1,6 @@
 import type { Behind, Stage } from "../../../hypervisor/testing/stage.ts";
 import type { Random } from "../../../kernel/random.ts";
-import { VirtualClock } from "../../../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../../../kernel/virtual-clock.ts";
 import { ProxmoxModel, smallCluster, tokenName, tokenUser } from "../../../sim/index.ts";
 import type { ApiRequest, Release } from "../../../sim/index.ts";
 import { proxmoxDriver } from "../driver.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { VirtualClock } from "../../../kernel/testing/virtual-clock.ts";
+import { VirtualClock } from "../../../kernel/virtual-clock.ts";
 import { seededRandom } from "../../seeded-random.ts";
 import type { AclEntry } from "../state.ts";
 import { smallCluster } from "../world.ts";

@@ -25,8 +25,10 @@ export class Rights {
     if (caller.id === "root@pam") return true;
     const normal = normalPath(path);
     if (normal === undefined) return false;
-    const held = this.privilegesOf(caller, normal);
-    return isAny ? privileges.some((each) => held.has(each)) : privileges.every((p) => held.has(p));
+    const users = this.#privilegesAt("user", caller.userid, normal);
+    const own = this.#isSeparated(caller) ? this.#privilegesAt("token", caller.id, normal) : users;
+    const holds = (each: string): boolean => own.has(each) && users.has(each);
+    return isAny ? privileges.some(holds) : privileges.every(holds);
   }
 
   /**
@@ -68,10 +70,15 @@ export class Rights {
   /** Effective privileges: for a separated token, what both it and its user hold. */
   privilegesOf(caller: Caller, path: string): ReadonlySet<string> {
     const users = this.#privilegesAt("user", caller.userid, path);
-    const token = caller.token === undefined ? undefined : this.token(caller.userid, caller.token);
-    if (token === undefined || token.privsep === 0) return users;
+    if (!this.#isSeparated(caller)) return users;
     const own = this.#privilegesAt("token", caller.id, path);
     return new Set([...own].filter((each) => users.has(each)));
+  }
+
+  /** Whether a token has only what it was granted itself. */
+  #isSeparated({ userid, token }: Caller): boolean {
+    const known = token === undefined ? undefined : this.token(userid, token);
+    return known !== undefined && known.privsep !== 0;
   }
 
   user(userid: string): UserState | undefined {

@@ -1,4 +1,4 @@
-import type { Cancel, Clock } from "../clock.ts";
+import type { Cancel, Clock } from "./clock.ts";
 
 /**
  * Time that passes only when it is told to. Tests and the simulation run on it; callbacks run in

@@ -1,0 +1,150 @@
+import type { Program } from "./program.ts";
+import type { Trouble, TroubleMakers } from "./trouble.ts";
+import type { World } from "./world.ts";
+
+/** What goes wrong with Berth itself, and between it and its API. */
+export function toBerth(makers: TroubleMakers): Trouble[] {
+  const common = [
+    crash(makers),
+    changeMind(makers),
+    oldNews(makers),
+    brokenWatches(makers),
+    fullDisk(makers),
+  ];
+  if (makers.world.home === "embedded") return common;
+  return [...common, sleep(makers), loseApi(makers), loseApiReplies(makers)];
+}
+
+/** The one that leads, most of the time. */
+function anyProgram({ world, dice }: TroubleMakers): Program | undefined {
+  const leader = world.programs.find((program) => program.isLeader());
+  return dice.chance(0.8) ? leader : dice.pickAny(world.programs);
+}
+
+function apiForAWhile(
+  { world, dice }: TroubleMakers,
+  what: string,
+  set: (weather: World["apiWeather"][number], isOn: boolean) => void,
+): () => void {
+  return () => {
+    const weather = dice.pickAny(world.apiWeather);
+    if (weather === undefined) return;
+    world.trace.say("weather", () => what);
+    set(weather, true);
+    world.clock.after(dice.between(500, 30_000), () => set(weather, false));
+  };
+}
+
+function crash(makers: TroubleMakers): Trouble {
+  const { dice } = makers;
+  return {
+    name: "crash",
+    weight: 8,
+    strike: () => {
+      const life = anyProgram(makers)?.life;
+      if (life === undefined) return;
+      life.doom = { callsLeft: dice.between(1, 60), when: dice.pick(["before", "after"]) };
+    },
+  };
+}
+
+function changeMind(makers: TroubleMakers): Trouble {
+  const { world, dice, people } = makers;
+  return {
+    // The worst moment: a request is on its way, its sender dies, and what it is about is deleted.
+    name: "change one's mind",
+    weight: 3,
+    strike: () => {
+      const life = anyProgram(makers)?.life;
+      if (life === undefined) return;
+      world.trace.say("weather", () => "requests are slow, and the next sender dies");
+      for (const weather of world.weather.values()) {
+        weather.delayMs = 25_000;
+        world.clock.after(3_000, () => void (weather.delayMs = 0));
+      }
+      life.doom = { callsLeft: 1, when: "after", onlyEffects: true };
+      world.clock.after(3_100, () => {
+        if (!life.isDead) return;
+        for (const name of underWay(world)) people.delete(name);
+        makers.revive(dice.between(0, 500));
+      });
+    },
+  };
+}
+
+function oldNews(makers: TroubleMakers): Trouble {
+  const { dice } = makers;
+  return {
+    name: "old news",
+    weight: 2,
+    strike: apiForAWhile(makers, "watches are late", (weather, isOn) => {
+      weather.lagMs = isOn ? dice.pick([50, 1_000, 10_000]) : 0;
+    }),
+  };
+}
+
+function brokenWatches(makers: TroubleMakers): Trouble {
+  return {
+    name: "broken watches",
+    weight: 1,
+    strike: apiForAWhile(makers, "watches break", (weather, isOn) => {
+      weather.isBroken = isOn;
+    }),
+  };
+}
+
+function fullDisk(makers: TroubleMakers): Trouble {
+  const { world, dice } = makers;
+  return {
+    name: "full disk",
+    weight: 1,
+    strike: () => {
+      world.trace.say("weather", () => "the API's disk is full");
+      world.house.disk.setFault("full");
+      world.clock.after(dice.between(500, 20_000), () => world.house.disk.setFault(undefined));
+    },
+  };
+}
+
+function sleep(makers: TroubleMakers): Trouble {
+  const { world, dice } = makers;
+  return {
+    name: "sleep",
+    weight: 2,
+    strike: () => {
+      const program = anyProgram(makers);
+      const ms = dice.between(1_000, 90_000);
+      world.trace.say("weather", () => `${program?.name} is stopped for ${ms} ms`);
+      program?.life.sleep(ms);
+    },
+  };
+}
+
+function loseApi(makers: TroubleMakers): Trouble {
+  return {
+    name: "lose the API",
+    weight: 1,
+    strike: apiForAWhile(makers, "a program cannot reach the API", (weather, isOn) => {
+      weather.isCut = isOn;
+    }),
+  };
+}
+
+function loseApiReplies(makers: TroubleMakers): Trouble {
+  const { dice } = makers;
+  return {
+    name: "lose the API's replies",
+    weight: 2,
+    strike: apiForAWhile(makers, "replies of the API are lost", (weather, isOn) => {
+      weather.loseReply = isOn ? dice.pick([0.1, 0.5]) : 0;
+    }),
+  };
+}
+
+/** The objects about whose machines a request is on its way. */
+function underWay({ wires, records }: World): string[] {
+  return [...wires].flatMap(([site, { effects }]) => {
+    const ids = [...effects].filter(([, count]) => count > 0).map(([id]) => id);
+    return ids.flatMap((id) => records.claimOf(site, id)?.spec.owner.name ?? []);
+  });
+}

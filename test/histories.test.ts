@@ -1,0 +1,47 @@
+import assert from "node:assert/strict";
+import { availableParallelism } from "node:os";
+import { describe, it } from "node:test";
+import { systemClock } from "../src/app/index.ts";
+import { runHistory, runSeeds } from "../src/sim/harness/index.ts";
+import { keptSeeds } from "./histories/kept-seeds.ts";
+
+// Where real components are required there is time for more of them.
+const isThorough = process.env["BERTH_REQUIRE_REAL"] === "1";
+const seeds = isThorough ? 2000 : 120;
+
+describe("histories", () => {
+  for (const { seed, found } of keptSeeds) {
+    it(`seed ${seed}, which once found: ${found}`, async () => {
+      const { failure } = await runHistory({ seed });
+      assert.equal(failure, undefined);
+    });
+  }
+
+  it("a seed gives the same history every time, event by event", async () => {
+    for (const seed of [1, 2, 3]) {
+      const told: string[][] = [];
+      for (let time = 0; time < 2; time++) {
+        const lines: string[] = [];
+        await runHistory({ seed, listen: (line) => lines.push(line) });
+        told.push(lines);
+      }
+      assert.deepEqual(told[0], told[1]);
+      assert.ok((told[0]?.length ?? 0) > 0);
+    }
+  });
+
+  it(`${seeds} seeds break no law, and each has 300 events or more`, async () => {
+    const result = await runSeeds({
+      from: 1,
+      count: seeds,
+      untilMs: undefined,
+      threads: availableParallelism(),
+      clock: systemClock,
+      onProgress: () => undefined,
+      signal: new AbortController().signal,
+    });
+    assert.deepEqual(result.failed, []);
+    assert.equal(result.done, seeds);
+    assert.ok(result.eventsLeast >= 300, `one has only ${result.eventsLeast} events`);
+  });
+});

@@ -1,0 +1,16 @@
+/** Seeds that found something, with what it was. They are run for ever. */
+export const keptSeeds: readonly { readonly seed: number; readonly found: string }[] = [
+  { seed: 12, found: "a volume that a killed worker left was forgotten with its machine" },
+  { seed: 16, found: "an empty reservation of a lost request was forgotten" },
+  { seed: 19, found: "a disk whose size was not written down was grown for ever" },
+  { seed: 94, found: "the same after a failure, without being looked at again" },
+  { seed: 284, found: "a new leader called a machine Ready that it had not seen" },
+  { seed: 322, found: "volumes of a machine that stands were called leftovers" },
+  { seed: 410, found: "the proof of an empty reservation was lost with the next failure" },
+  { seed: 414, found: "a full storage stalled a machine for good" },
+  { seed: 1140, found: "an object without a machine stayed Unknown" },
+  { seed: 2007, found: "who no longer led wrote the ledger with old news" },
+  { seed: 10_940, found: "a machine stopped twice between ticks was left off" },
+  { seed: 11_121, found: "a machine without its own disk waited for an image" },
+  { seed: 20_059, found: "a machine replaced while it was looked at was called missing" },
+];
