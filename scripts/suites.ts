@@ -166,6 +166,7 @@ export const suites: readonly Suite[] = [
     proves: "Terraform with bpg/proxmox makes, changes and destroys on the simulated Proxmox",
     work: alone("test/real/clients/bpg.test.ts"),
     minutes: 5,
+    long: true,
     needs: [terraform],
   },
   {
@@ -204,6 +205,7 @@ export const suites: readonly Suite[] = [
       "the controllers keep their word on a real Kubernetes API, also when the leader is killed",
     work: alone("test/real/kube-apiserver.test.ts"),
     minutes: 6,
+    long: true,
     needs: [kubectl, kubeApiserver],
   },
   {

@@ -3,7 +3,7 @@ import { killAllGroups } from "./runner/group.ts";
 import { closing, type RunResult, suiteLine } from "./runner/report.ts";
 import { exists, runSuite } from "./runner/run-suite.ts";
 import { readAllowedSkips } from "./runner/skips.ts";
-import type { Suite, SuiteResult } from "./runner/suite.ts";
+import type { Failure, Need, Suite, SuiteResult } from "./runner/suite.ts";
 import { suites } from "./suites.ts";
 
 /** Where every component has to be real: then it is brought here, and a skip is a failure. */
@@ -27,7 +27,13 @@ export async function main(args: readonly string[]): Promise<number> {
   const chosen = present.filter(({ name, fast }) => {
     return positionals.length > 0 ? positionals.includes(name) : !values.fast || fast;
   });
-  return await runAll(chosen);
+  const isAsked = positionals.length > 0;
+  return await runAll(chosen, { withLong: requiresReal || isAsked });
+}
+
+interface RunOptions {
+  /** Whether suites run that take too long for every day. */
+  readonly withLong: boolean;
 }
 
 function list(present: readonly Suite[]): number {
@@ -38,7 +44,7 @@ function list(present: readonly Suite[]): number {
   return 0;
 }
 
-async function runAll(chosen: readonly Suite[]): Promise<number> {
+async function runAll(chosen: readonly Suite[], options: RunOptions): Promise<number> {
   const run: RunResult = { suites: [] };
   const close = (): number => {
     const { lines, failed } = closing(run, requiresReal ? readAllowedSkips() : undefined);
@@ -54,7 +60,7 @@ async function runAll(chosen: readonly Suite[]): Promise<number> {
   for (const suite of chosen) {
     const startMs = performance.now();
     showProgress(`${suite.name} …`);
-    const result = await runOrSkip(suite);
+    const result = await runOrSkip(suite, options);
     const tookMs = performance.now() - startMs;
     run.suites.push({ suite, result, tookMs });
     showProgress("");
@@ -63,20 +69,31 @@ async function runAll(chosen: readonly Suite[]): Promise<number> {
   return close();
 }
 
-async function runOrSkip(suite: Suite): Promise<SuiteResult> {
+async function runOrSkip(suite: Suite, { withLong }: RunOptions): Promise<SuiteResult> {
+  if (suite.long === true && !withLong) {
+    return skipped(suite, `takes ${suite.minutes} minutes: npm test -- ${suite.name}`);
+  }
   for (const need of suite.needs ?? []) {
-    try {
-      if (requiresReal && need.missing() !== undefined) await need.provide?.();
-    } catch (error) {
-      const detail = error instanceof Error ? error.message : String(error);
-      const failure = { place: "scripts/real", name: `provide ${need.name}`, detail };
-      return { passed: 0, failures: [failure], skips: [] };
-    }
+    const failure = requiresReal ? await provide(need) : undefined;
+    if (failure !== undefined) return { passed: 0, failures: [failure], skips: [] };
     const reason = need.missing();
-    if (reason !== undefined)
-      return { passed: 0, failures: [], skips: [{ name: suite.name, reason }] };
+    if (reason !== undefined) return skipped(suite, reason);
   }
   return await runSuite(suite);
+}
+
+async function provide(need: Need): Promise<Failure | undefined> {
+  try {
+    if (need.missing() !== undefined) await need.provide?.();
+    return undefined;
+  } catch (error) {
+    const detail = error instanceof Error ? error.message : String(error);
+    return { place: "scripts/real", name: `provide ${need.name}`, detail };
+  }
+}
+
+function skipped({ name }: Suite, reason: string): SuiteResult {
+  return { passed: 0, failures: [], skips: [{ name, reason }] };
 }
 
 /** On a terminal only: what is running now, to be overwritten by what it came to. */

@@ -8,6 +8,8 @@ export interface Suite {
   minutes: number;
   /** Part of `npm run check`. */
   fast?: boolean;
+  /** Only where real components are required, or when it is asked for by its name. */
+  long?: boolean;
   needs?: readonly Need[];
 }
 

@@ -1,4 +1,4 @@
-import { builtinResources, leaseResource } from "../api/builtin/index.ts";
+import { builtinResources } from "../api/builtin/index.ts";
 import { berthResources } from "../api/index.ts";
 import type {
   ApiServer,
@@ -21,9 +21,8 @@ import {
   startLifecycle,
 } from "../apiserver/index.ts";
 import { type Client, createClient, inProcess } from "../client/index.ts";
-import { controllersLease, startControllers } from "../controllers/index.ts";
+import { forgetLease, startControllers } from "../controllers/index.ts";
 import type { Cancel, Clock } from "../kernel/clock.ts";
-import { ApiError } from "../kernel/status.ts";
 import {
   createCipher,
   type FolderLock,
@@ -160,14 +159,6 @@ async function startEmbeddedControllers(client: Client, log: Log): Promise<() =>
     whenAbsent: "trust",
   });
   return () => controllers.stop();
-}
-
-async function forgetLease(client: Client): Promise<void> {
-  try {
-    await client.of(leaseResource).delete(controllersLease);
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.reason !== "NotFound") throw error;
-  }
 }
 
 /** The two things that go wrong here have a remedy on the command line, so it is named. */

@@ -1,5 +1,7 @@
-import { guardWrites } from "../client/index.ts";
+import { leaseResource } from "../api/builtin/index.ts";
+import { guardWrites, type Client } from "../client/index.ts";
 import { sleep } from "../kernel/clock.ts";
+import { ApiError } from "../kernel/status.ts";
 import {
   controllerMetrics,
   createMetrics,
@@ -28,6 +30,18 @@ export interface RunningControllers {
 
 /** The Lease for which controllers contend. */
 export const controllersLease = { namespace: "berth-system", name: "berth-controllers" } as const;
+
+/**
+ * Removes the Lease of a process that is dead: only where something else, as the lock of the data
+ * folder, says that there is no other. What it had begun is settled by looking, as after any crash.
+ */
+export async function forgetLease(client: Client): Promise<void> {
+  try {
+    await client.of(leaseResource).delete(controllersLease);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.reason !== "NotFound") throw error;
+  }
+}
 
 /** A server may hold a request so long, on any hypervisor that we know. */
 const graceMsDefault = 35_000;

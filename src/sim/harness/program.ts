@@ -1,12 +1,10 @@
-import { leaseResource } from "../../api/builtin/index.ts";
 import type { VirtualMachine } from "../../api/index.ts";
 import { createClient, inProcess, NetworkError, type Client } from "../../client/index.ts";
-import { controllersLease, startControllers } from "../../controllers/index.ts";
+import { forgetLease, startControllers } from "../../controllers/index.ts";
 import type { ControllersOptions, RunningControllers } from "../../controllers/index.ts";
 import { proxmoxDriver } from "../../drivers/proxmox/index.ts";
 import type { HypervisorDriver } from "../../hypervisor/index.ts";
 import { sleep } from "../../kernel/clock.ts";
-import { ApiError } from "../../kernel/status.ts";
 import type { VirtualClock } from "../../kernel/virtual-clock.ts";
 import { isStream, type WireRequest, type WireResponse } from "../../kernel/wire.ts";
 import { Dice } from "./dice.ts";
@@ -156,14 +154,6 @@ export class Program {
       throw new NetworkError("UnknownOutcome", "the connection ended");
     }
     return response;
-  }
-}
-
-async function forgetLease(client: Client): Promise<void> {
-  try {
-    await client.of(leaseResource).delete(controllersLease);
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.reason !== "NotFound") throw error;
   }
 }
 
