@@ -172,9 +172,10 @@ function refusalOf({ machine }: Candidate, { changes }: Plan): Failure | undefin
   const refused = changes.filter(({ effect }) => effect === "Refused");
   if (refused.length === 0) return undefined;
   const fields = refused.map(({ field, from = "nothing" }) => `${field} (it has ${from})`);
+  const is = `The machine ${machine.externalId} stands, and this cannot be changed in place`;
   return {
     category: "ReplacementRequired",
-    message: `The machine ${machine.externalId} stands, and this cannot be changed in place: ${fields.join(", ")}. Nothing was taken over or changed.`,
+    message: `${is}: ${fields.join(", ")}. Nothing was taken over or changed.`,
     remedy: "Declare these fields as the machine has them, or give the object another name and id.",
   };
 }
