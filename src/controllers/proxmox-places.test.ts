@@ -51,7 +51,6 @@ describe("a copy of a machine that is declared beside it", () => {
     const stage = await openProxmox();
     const { world } = stage;
     world.start();
-    const disks = [{ name: "root", size: "12Gi", storage: "local-zfs" }];
     await createVm(world.client, "web", { source: { clone: { vmRef: { name: "tpl" } } }, disks });
     await until(world, async () => (await getVm(world.client, "web"))?.status !== undefined);
     await made(stage, "tpl", { powerState: "Stopped", source: { blank: {} } });
