@@ -59,9 +59,9 @@ function planVmCreate(input: PlanInput, claim: ClaimSpec): Next {
 
 /** The hypervisor's own copy: it bears no mark until it was stamped. */
 function planVmClone(
-  { declared: { node, pool, shape } }: PlanInput,
+  { declared: { node, pool, shape, disks } }: PlanInput,
   claim: ClaimSpec,
-  { source, mode, snapshot }: Cloning,
+  { source, mode, snapshot, disk }: Cloning,
 ): Next {
   const operation = {
     kind: "clone",
@@ -74,7 +74,9 @@ function planVmClone(
     ...(pool === undefined ? {} : { pool }),
   } as const;
   const intent = `Make the machine ${claim.externalId} as a copy of ${source} on node ${node}.`;
-  return { do: "step", step: { name: "Clone", operation, intent } };
+  const copiesTo = disks.find(({ name }) => name === disk)?.storage;
+  const step = { name: "Clone", operation, intent, ...(copiesTo ? { copiesTo } : {}) } as const;
+  return { do: "step", step };
 }
 
 /** A copy that our own task made under our id: it becomes ours by its mark. */

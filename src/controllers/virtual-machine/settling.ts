@@ -150,7 +150,8 @@ export function taskKind(
 
 function slotsUnderWay({ vm, connection }: ConnectedTurn, { step }: StatusOperation): string[] {
   const { node } = vm.status ?? {};
-  const storages = step === "AddDisk" ? (vm.spec.disks ?? []).map(({ storage }) => storage) : [];
+  const isCopy = step === "AddDisk" || step === "Clone";
+  const storages = isCopy ? (vm.spec.disks ?? []).map(({ storage }) => storage) : [];
   return slotNames(connection.name, node, storages[0] ?? connection.spec.defaults?.storage);
 }
 
