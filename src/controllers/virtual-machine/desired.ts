@@ -54,7 +54,7 @@ function desiredShape(declaration: Declaration, newDisks: readonly NewDisk[]): S
     disks: someOf(newDisks.map(optionsOf)),
     cdroms: cdromShapes(spec.cdroms, declaration.discs),
     networks: someOf((spec.networks ?? []).map((card) => networkShape(card, declaration))),
-    bootOrder: bootOrderOf(vm),
+    bootOrder: bootOrderOf(declaration),
     ...deviceShape(spec),
     highAvailability: spec.highAvailability,
     startOnBoot,
@@ -75,10 +75,13 @@ function storageOfFirst(vm: VirtualMachine, disks: readonly NewDisk[]): string |
   return disks.find(({ name }) => name === first)?.storage ?? disks[0]?.storage;
 }
 
-function bootOrderOf(vm: VirtualMachine): string[] | undefined {
-  const written = vm.spec.bootOrder;
-  if (written === undefined) return firstBoot(vm);
-  return written.map(({ disk, cdrom, network }) => disk ?? cdrom ?? network ?? "");
+function bootOrderOf({ vm, isNew }: Declaration): string[] | undefined {
+  const { bootOrder: written, source } = vm.spec;
+  if (written !== undefined) {
+    return written.map(({ disk, cdrom, network }) => disk ?? cdrom ?? network ?? "");
+  }
+  // Which disk is the first of the list counts once: to write the list in another order is no change.
+  return isNew || filledDisk(source) !== undefined ? firstBoot(vm) : undefined;
 }
 
 /** The order in which a machine boots that does not say: the disk that its source fills. */
