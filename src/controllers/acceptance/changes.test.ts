@@ -1,12 +1,23 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { hypervisorKind } from "../../api/index.ts";
-import { neededRights } from "../../drivers/proxmox/rights.ts";
 import { releases, tokenUser, type Release } from "../../sim/index.ts";
 import { condition } from "../testing/world.ts";
 import { idOf, root, Stage, type Spec } from "./testing.ts";
 
 const data = { name: "data", size: "2Gi", storage: "local-zfs" } as const;
+
+/** As docs/drivers/proxmox.md has them. A word that a release does not know is refused there. */
+const rights =
+  "VM.Allocate VM.Audit VM.Clone VM.Config.CPU VM.Config.Memory VM.Config.Disk " +
+  "VM.Config.Network VM.Config.HWType VM.Config.Options VM.Config.Cloudinit VM.Config.CDROM " +
+  "VM.PowerMgmt VM.Migrate Datastore.AllocateSpace Datastore.AllocateTemplate " +
+  "Datastore.Allocate Datastore.Audit Sys.Audit";
+const rightsOf: Readonly<Record<Release, string>> = {
+  "7.4": "VM.Monitor",
+  "8.4": "VM.Monitor Sys.AccessNetwork SDN.Use",
+  "9.2": "VM.GuestAgent.Audit Sys.AccessNetwork SDN.Use",
+};
 
 /** Blank where a release cannot bring in an image file. */
 function from(release: Release): Spec {
@@ -76,9 +87,7 @@ describe("changing a machine", () => {
     });
 
     it(`Tel-1379: the rights that ${release} knows, and no more, are enough for a machine's life`, async () => {
-      const { major, minor } = { major: Number(release[0]), minor: Number(release[2]) };
-      const needed = neededRights({ text: release, major, minor });
-      const privileges = [...new Set(needed.map(({ privilege }) => privilege))];
+      const privileges = `${rights} ${rightsOf[release]}`.split(" ");
       const stage = await Stage.open(release, {
         before: ({ proxmox }) => {
           const { state } = proxmox.cluster;
@@ -87,7 +96,6 @@ describe("changing a machine", () => {
           state.acl = [{ ...grant, roleid: "Berth" }];
         },
       });
-      assert.equal(privileges.includes("VM.Monitor"), major < 9);
       const vm = await stage.make("web", { ...from(release), disks: [root, data] });
       await stage.edit("web", { tags: ["a"], disks: [root], powerState: "Stopped" });
       await stage.synced("web");

@@ -12,7 +12,7 @@ interface Field {
   readonly lines: Lines;
   /** A later edit, and what comes of it. */
   readonly edit?: object;
-  readonly then?: Lines;
+  readonly after?: Lines;
   /** Where a release cannot have it: what it says. */
   readonly refused?: Partial<Record<Release, RegExp>>;
 }
@@ -27,14 +27,14 @@ const fields: readonly Field[] = [
     spec: { startup: { order: 3, delaySeconds: 20, stopSeconds: 60 }, startOnBoot: false },
     lines: { startup: /^order=3,up=20,down=60$/, onboot: /^0$/ },
     edit: { startup: { order: 4 }, startOnBoot: true },
-    then: { startup: /order=4/, onboot: /^1$/ },
+    after: { startup: /order=4/, onboot: /^1$/ },
   },
   {
     what: "protection",
     spec: { deletionProtection: true },
     lines: { protection: /^1$/ },
     edit: { deletionProtection: false },
-    then: { protection: /^0$|^$/ },
+    after: { protection: /^0$|^$/ },
   },
   {
     what: "the order to boot in",
@@ -45,7 +45,7 @@ const fields: readonly Field[] = [
     },
     lines: { boot: /^order=sata0;scsi1;net0$/ },
     edit: { bootOrder: [{ disk: "root" }] },
-    then: { boot: /^order=scsi0$/ },
+    after: { boot: /^order=scsi0$/ },
   },
   {
     what: "cards with VLAN, MTU, address, firewall and model",
@@ -61,8 +61,13 @@ const fields: readonly Field[] = [
       net1: /^e1000=[0-9A-F:]+,(?=.*link_down=1)(?=.*trunks=5;6)/,
       net2: /(?=.*queues=2)(?=.*rate=10)/,
     },
-    edit: { networks: [{ ...lan, vlan: 8 }, { name: "slow", bridge: "vmbr0" }] },
-    then: { net0: /BC:24:11:00:00:01.*tag=8/, net1: undefined, net2: /queues=2/ },
+    edit: {
+      networks: [
+        { ...lan, vlan: 8 },
+        { name: "slow", bridge: "vmbr0" },
+      ],
+    },
+    after: { net0: /BC:24:11:00:00:01.*tag=8/, net1: undefined, net2: /queues=2/ },
   },
   {
     what: "limits of cpu, NUMA and ballooning",
@@ -90,7 +95,7 @@ const fields: readonly Field[] = [
       shares: /^2000$/,
     },
     edit: { cpu: { limit: 1, numa: false }, memory: { minimum: null, ballooning: false } },
-    then: { cpulimit: /^1$/, numa: /^0$/, balloon: /^0$/ },
+    after: { cpulimit: /^1$/, numa: /^0$/, balloon: /^0$/ },
   },
   {
     what: "UEFI with a TPM on q35",
@@ -107,7 +112,14 @@ const fields: readonly Field[] = [
     spec: {
       disks: [
         { ...root, cache: "WriteBack", discard: true, ioThread: true, ssd: true, backup: false },
-        { name: "a", size: "1Gi", storage: "local-zfs", bus: "virtio", readOnly: true, serial: "A1" },
+        {
+          name: "a",
+          size: "1Gi",
+          storage: "local-zfs",
+          bus: "virtio",
+          readOnly: true,
+          serial: "A1",
+        },
         {
           name: "b",
           size: "1Gi",
@@ -132,7 +144,7 @@ const fields: readonly Field[] = [
         { ...root, cache: "None", discard: false, ioThread: true, ssd: true, backup: true },
       ],
     },
-    then: {
+    after: {
       scsi0: /^(?!.*backup=0)(?!.*discard=on)(?=.*cache=none)/,
       virtio0: undefined,
       sata0: undefined,
@@ -157,7 +169,7 @@ const fields: readonly Field[] = [
       name: /^other\.example$/,
     },
     edit: { devices: { serialConsole: true }, tags: [], description: "one" },
-    then: { serial0: /^socket$/, tags: /^$/ },
+    after: { serial0: /^socket$/, tags: /^$/ },
     refused: {},
   },
   {
@@ -171,7 +183,7 @@ const fields: readonly Field[] = [
     },
     lines: { hostpci0: /^mapping=gpu,(?=.*pcie=1)(?=.*rombar=0)/, usb0: /^mapping=key,usb3=1$/ },
     edit: { devices: { pci: null } },
-    then: { hostpci0: undefined, usb0: /mapping=key/ },
+    after: { hostpci0: undefined, usb0: /mapping=key/ },
     refused: { "7.4": mapping },
   },
 ];
@@ -207,9 +219,9 @@ async function openWithDevices(release: Release): Promise<Stage> {
 
 describe("what a machine can say", () => {
   for (const release of releases) {
-    it(`becomes lines of its file on ${release}, rests there, changes with edits, and goes`, async () => {
+    it(`becomes lines of its file on ${release}, rests, changes with edits, and goes`, async () => {
       const stage = await openWithDevices(release);
-      for (const { what, spec, lines, edit, then = {}, refused } of fields) {
+      for (const { what, spec, lines, edit, after = {}, refused } of fields) {
         const declared: Spec = { source: { blank: {} }, powerState: "Stopped", ...spec };
         const refusal = refused?.[release];
         if (refusal !== undefined) {
@@ -223,7 +235,7 @@ describe("what a machine can say", () => {
           await restsAsItIs(stage, what);
           if (edit !== undefined) {
             await stage.edit("web", edit);
-            checkLines(stage, await stage.synced("web"), then);
+            checkLines(stage, await stage.synced("web"), after);
             await restsAsItIs(stage, what);
           }
         }

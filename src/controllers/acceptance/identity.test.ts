@@ -14,7 +14,8 @@ function strangersFile(id: string, name: string): string {
 function addStranger({ simulated, state }: Stage, id: string, name: string): void {
   const { proxmox } = simulated;
   proxmox.writeGuestFile("pve1", Number(id), strangersFile(id, name));
-  const volumes = (state.volumes["pve1:rpool/data"] ??= []);
+  const volumes = state.volumes["pve1:rpool/data"] ?? [];
+  state.volumes["pve1:rpool/data"] = volumes;
   const disk = { name: `vm-${id}-disk-0`, content: "images", format: "raw" } as const;
   volumes.push({
     ...disk,

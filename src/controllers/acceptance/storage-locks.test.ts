@@ -30,7 +30,11 @@ describe("a storage with a slow lock", () => {
     const template = await stage.make("tpl", { ...bare, disks, source: { blank: {} } });
     const id = idOf(template);
     makeTemplate(stage, id);
-    await allReady(stage, { ...bare, disks, source: { clone: { externalId: id, mode: "Linked" } } });
+    await allReady(stage, {
+      ...bare,
+      disks,
+      source: { clone: { externalId: id, mode: "Linked" } },
+    });
     assert.deepEqual(failedTasks(stage), []);
     assert.equal(Object.keys(stage.guests).length, count + 1);
   });
@@ -52,7 +56,9 @@ async function allReady(stage: Stage, spec: Spec): Promise<void> {
 function failedTasks({ state }: Stage): string[] {
   const tasks = state.nodes.flatMap((node) => node.tasks);
   return tasks.flatMap(({ type, exitStatus, log }) => {
-    return exitStatus === undefined || exitStatus === "OK" ? [] : [`${type} ${exitStatus} ${log.join("; ")}`];
+    return exitStatus === undefined || exitStatus === "OK"
+      ? []
+      : [`${type} ${exitStatus} ${log.join("; ")}`];
   });
 }
 

@@ -4,6 +4,7 @@ import type { VirtualMachine, WrittenVirtualMachineSpec } from "../../api/index.
 import type { PveRequest } from "../../drivers/proxmox/index.ts";
 import type { Release } from "../../sim/index.ts";
 import {
+  actAsPerson,
   openProxmox,
   type SimulatedWorld,
   type StageOptions,
@@ -124,6 +125,19 @@ export class Stage {
     await this.simulated.world.client.of(virtualMachineKind).delete(at);
   }
 
+  /** What somebody does by way of the API. */
+  async person(
+    method: PveRequest["method"],
+    path: string,
+    params: NonNullable<PveRequest["params"]>,
+  ): Promise<void> {
+    const { proxmox } = this.simulated;
+    const done = { is: false };
+    const act = actAsPerson(proxmox, { method, path, params }).finally(() => (done.is = true));
+    await this.until(() => done.is);
+    await act;
+  }
+
   /** What the namespaces may use. */
   async allow(entry: object): Promise<void> {
     const all = { namespace: "*", externalId: true, storages: ["*"], networks: ["*"] };
@@ -135,7 +149,12 @@ export class Stage {
   config(vm: VirtualMachine | undefined): Record<string, string> {
     const text = this.guests[idOf(vm)]?.text ?? "";
     const lines = text.split(/\n\[|\n\n/)[0]?.split("\n") ?? [];
-    return Object.fromEntries(lines.map((line) => line.split(/: (.*)/s).slice(0, 2)));
+    return Object.fromEntries(
+      lines.map((line): [string, string] => {
+        const [, key = "", value = ""] = /^([^:]*): (.*)$/.exec(line) ?? [];
+        return [key, value];
+      }),
+    );
   }
 }
 

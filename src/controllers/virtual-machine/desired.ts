@@ -75,13 +75,15 @@ function storageOfFirst(vm: VirtualMachine, disks: readonly NewDisk[]): string |
   return disks.find(({ name }) => name === first)?.storage ?? disks[0]?.storage;
 }
 
-function bootOrderOf({ vm, isNew }: Declaration): string[] | undefined {
-  const { bootOrder: written, source } = vm.spec;
+function bootOrderOf({ vm, isNew, firstDisk }: Declaration): string[] | undefined {
+  const { bootOrder: written, source, disks = [] } = vm.spec;
   if (written !== undefined) {
     return written.map(({ disk, cdrom, network }) => disk ?? cdrom ?? network ?? "");
   }
-  // Which disk is the first of the list counts once: to write the list in another order is no change.
-  return isNew || filledDisk(source) !== undefined ? firstBoot(vm) : undefined;
+  if (isNew || filledDisk(source) !== undefined) return firstBoot(vm);
+  // Which is the first of the list counts once: to write it in another order is no change.
+  const isThere = disks.some(({ name, state }) => name === firstDisk && state !== "Absent");
+  return isThere && firstDisk !== undefined ? [firstDisk] : undefined;
 }
 
 /** The order in which a machine boots that does not say: the disk that its source fills. */

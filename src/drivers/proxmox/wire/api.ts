@@ -50,7 +50,9 @@ const secretParams: readonly string[] = ["cipassword", "password"];
 
 /** A server repeats what it does not like; what was secret is cut out of its words. */
 function withoutSecrets(error: PveError, params: Params): PveError {
-  const secrets = secretParams.map((key) => String(params[key] ?? "")).filter((text) => text !== "");
+  const secrets = secretParams
+    .map((key) => String(params[key] ?? ""))
+    .filter((text) => text !== "");
   const cut = (text: string): string => {
     return secrets.reduce((rest, secret) => rest.replaceAll(secret, "***"), text);
   };
