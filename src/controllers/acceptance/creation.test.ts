@@ -60,7 +60,7 @@ describe("making a machine", () => {
   });
 
   for (const fileName of [undefined, theirs]) {
-    it(`seed-3: an image that is there is no failure: ${fileName ?? "one of Berth's"}`, async () => {
+    it(`seed-3: an image that is there is used: ${fileName ?? "one of Berth's"}`, async () => {
       const stage = await Stage.open("9.2", {
         before: ({ proxmox }) => {
           for (const volumes of Object.values(proxmox.cluster.state.volumes)) {

@@ -62,7 +62,7 @@ describe("deleting a machine", () => {
   });
 
   for (const release of releases) {
-    it(`PXC-403: flags are in the query on ${release}, and no volume is swept by name`, async () => {
+    it(`PXC-403: flags are in the query on ${release}, and nothing is swept by name`, async () => {
       const stage = await Stage.open(release);
       const vm = await stage.make("web", blank);
       const id = idOf(vm);
