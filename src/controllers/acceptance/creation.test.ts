@@ -176,7 +176,11 @@ describe("making a machine", () => {
         },
       });
       const source: Spec = release === "7.4" ? { source: { blank: {} } } : {};
-      await stage.make("web", source);
+      await stage.declare("web", source);
+      await stage.when("web", (vm) => {
+        assert.equal(vm.status?.failure, undefined, "a warning is no failure");
+        return condition(vm, "Synced") === "True Succeeded";
+      });
       assert.equal(Object.keys(stage.guests).length, 1);
       assert.equal(stage.volumes.length, 1);
       await stage.remove("web");

@@ -41,6 +41,9 @@ const recordsMax = 3;
 
 const lockMs = 5_000;
 const settleMs = 1_000;
+/** What has lasted for long is looked at less often: a tenth of that time later, at most so late. */
+const waitedShare = 0.1;
+const waitMsMost = 30_000;
 
 /** Moves one VM a single step toward its spec. Kill it at any await, run it again: no leak. */
 export async function reconcileVm(key: string, deps: VmDeps): Promise<Outcome> {
@@ -250,7 +253,16 @@ async function record(turn: ConnectedTurn, next: Next & { do: "record" }): Promi
 async function wait(turn: ConnectedTurn, { kind, name }: Next & { do: "wait" }): Promise<Outcome> {
   const waitingFor = { kind, name: name.slice(0, 512) };
   await writeView(turn, { state: { is: "waiting", waitingFor } }, "progress");
-  return again(kind, kind === "Lock" ? lockMs : settleMs);
+  const firstMs = kind === "Lock" ? lockMs : settleMs;
+  const pauseMs = waitedMs(turn, name) * waitedShare;
+  return again(kind, Math.min(Math.max(pauseMs, firstMs), waitMsMost));
+}
+
+/** How long it has waited for the same already. */
+function waitedMs({ memory, deps }: ConnectedTurn, name: string): number {
+  const nowMs = deps.clock.monotonicMs();
+  if (memory.waits?.name !== name) memory.waits = { name, sinceMs: nowMs };
+  return nowMs - memory.waits.sinceMs;
 }
 
 /** The id is of no use. What stands there, if anything of ours, is only an empty reservation. */

@@ -76,6 +76,8 @@ export interface VmMemory {
   retry?: { readonly atMs: number; readonly declaration: string };
   /** What was last done and ended well, and how often in a row. */
   done?: { readonly intent: string; readonly times: number };
+  /** What it waits for, and since when, on the monotonic clock. */
+  waits?: { readonly name: string; readonly sinceMs: number };
   /** The guest was asked to shut down, and did not. */
   isShutdownIgnored?: boolean;
   /** How often the agent was asked since the machine runs, and when it may be again. */

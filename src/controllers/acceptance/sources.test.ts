@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { releases } from "../../sim/index.ts";
+import { idOf, root, Stage, type Spec } from "./testing.ts";
+
+const stopped: Spec = { powerState: "Stopped", placement: { node: "pve1" } };
+
+function addVolume({ state }: Stage, name: string, vmid: number): void {
+  const volume = { name, content: "images", format: "raw", createdMs: 0, data: name } as const;
+  const sizeBytes = 2 * 2 ** 30;
+  const there = state.volumes["pve1:rpool/data"] ?? [];
+  state.volumes["pve1:rpool/data"] = [...there, { ...volume, sizeBytes, usedBytes: 0, vmid }];
+}
+
+/** What lies on a volume, by its id. */
+function dataOf({ simulated }: Stage, volume: string | undefined): string | undefined {
+  return simulated.proxmox.volume("pve1", volume ?? "")?.data;
+}
+
+describe("what fills a machine's disks", () => {
+  for (const release of releases) {
+    it(`is a disk that is there, copied and left alone, on ${release}`, async () => {
+      const stage = await Stage.open(release);
+      addVolume(stage, "vm-777-disk-0", 777);
+      const diskId = "local-zfs:vm-777-disk-0";
+      const source = { importedDisk: { diskId, format: "raw" as const } };
+      const vm = await stage.make("web", { ...stopped, source, disks: [{ ...root, size: "4Gi" }] });
+      const [disk] = vm.status?.disks ?? [];
+      assert.notEqual(disk?.volume, diskId);
+      assert.equal(dataOf(stage, disk?.volume), "vm-777-disk-0");
+      assert.equal(disk?.size, String(4 * 2 ** 30));
+      await stage.remove("web");
+      assert.deepEqual(stage.volumes, ["vm-777-disk-0"]);
+    });
+
+    it(`is another machine with several disks, by import, on ${release}`, async () => {
+      const stage = await Stage.open(release);
+      const disks = [
+        { ...root, size: "4Gi" },
+        { name: "data", size: "2Gi", storage: "local-zfs" },
+      ];
+      const original = await stage.make("src", { ...stopped, disks, source: { blank: {} } });
+      for (const { name, volume = "" } of original.status?.disks ?? []) {
+        const found = stage.simulated.proxmox.volume("pve1", volume);
+        if (found !== undefined) found.data = name;
+      }
+      const clone = { vmRef: { name: "src" }, disks: [{ name: "more", device: "scsi1" }] };
+      const vm = await stage.make("web", {
+        ...stopped,
+        source: { clone },
+        disks: [disks[1], { ...root, size: "6Gi" }, { ...disks[1], name: "more" }].filter(
+          (disk) => disk !== undefined,
+        ),
+      });
+      const data = Object.fromEntries(
+        (vm.status?.disks ?? []).map(({ name = "", volume }) => [name, dataOf(stage, volume)]),
+      );
+      assert.deepEqual(data, { root: "root", more: "data", data: undefined });
+      assert.ok(stage.writes.every((path) => !path.endsWith("/clone")));
+      const digest = stage.guests[idOf(original)]?.text;
+      await stage.remove("web");
+      assert.equal(stage.guests[idOf(original)]?.text, digest);
+      assert.equal(stage.volumes.length, 2);
+    });
+
+    it(`is no path on a host on ${release}: a token cannot read one, and it is said first`, async () => {
+      const stage = await Stage.open(release);
+      const importedDisk = { diskId: "x", path: "/var/tmp/x.qcow2" };
+      await stage.declare("web", { ...stopped, source: { importedDisk } });
+      const vm = await stage.failed("web", "APINotSupported");
+      assert.match(vm.status?.failure?.message ?? "", /importedDisk\.path/);
+      assert.deepEqual([stage.writes, stage.guests], [[], {}]);
+    });
+  }
+});
