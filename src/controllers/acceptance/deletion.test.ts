@@ -62,7 +62,8 @@ describe("deleting a machine", () => {
         return { ...answered, status: 500, reason: message, body: JSON.stringify({ message }) };
       },
     });
-    const vm = await stage.make("web", blank);
+    // Without a disk nothing else would show that it stands.
+    const vm = await stage.make("web", { ...blank, disks: [] });
     cut.off = true;
     stage.simulated.proxmox.faults.hasNoQuorum = true;
     await stage.startRemoving("web");

@@ -53,7 +53,7 @@ describe("what fills a machine's disks", () => {
         ),
       });
       const data = Object.fromEntries(
-        (vm.status?.disks ?? []).map(({ name = "", volume }) => [name, dataOf(stage, volume)]),
+        (vm.status?.disks ?? []).map(({ name, volume }) => [name, dataOf(stage, volume)]),
       );
       assert.deepEqual(data, { root: "root", more: "data", data: undefined });
       assert.ok(stage.writes.every((path) => !path.endsWith("/clone")));
@@ -63,7 +63,7 @@ describe("what fills a machine's disks", () => {
       assert.equal(stage.volumes.length, 2);
     });
 
-    it(`is no path on a host on ${release}: a token cannot read one, and it is said first`, async () => {
+    it(`is no path on a host on ${release}, which a token cannot read: said first`, async () => {
       const stage = await Stage.open(release);
       const importedDisk = { diskId: "x", path: "/var/tmp/x.qcow2" };
       await stage.declare("web", { ...stopped, source: { importedDisk } });

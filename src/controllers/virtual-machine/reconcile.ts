@@ -41,7 +41,7 @@ const recordsMax = 3;
 
 const lockMs = 5_000;
 const settleMs = 1_000;
-/** What has lasted for long is looked at less often: a tenth of that time later, at most so late. */
+/** What has lasted for long is looked at less often: a tenth of that time later. */
 const waitedShare = 0.1;
 const waitMsMost = 30_000;
 
