@@ -20,7 +20,7 @@ import { Ledger, reconcileClaim, WrittenObjects } from "./claims/index.ts";
 import { Connections, reconcileHypervisor, type Session } from "./hypervisor/index.ts";
 import type { Informers } from "./informers.ts";
 import type { ControllersOptions } from "./options.ts";
-import { reconcileVm, TaskPace, type VmMemory } from "./virtual-machine/index.ts";
+import { Places, reconcileVm, TaskPace, type VmMemory } from "./virtual-machine/index.ts";
 import { imagesWanted, reconcileImage, wishesFor, type ImageMemory } from "./vm-image/index.ts";
 
 /** What all controllers of one term stand on. */
@@ -173,6 +173,7 @@ export class Reign {
       random,
       slots,
       pace: new TaskPace(),
+      places: new Places(),
       fence: { mayWrite },
       writableInMs,
       vms: this.#vms,

@@ -27,8 +27,11 @@ interface Simulated {
 }
 
 /** A simulated Proxmox cluster on the world's clock, and drivers for it. */
-function simulateProxmox(release: Release, clock: Clock, random: Random): Simulated {
-  const nodes = ["pve1", "pve2", "pve3"];
+function simulateProxmox(
+  { release = "8.4", nodes = ["pve1", "pve2", "pve3"] }: ClusterOptions,
+  clock: Clock,
+  random: Random,
+): Simulated {
   const options = { release, nodes, clock, random, password: "secret", tokenSecret };
   const model = new ProxmoxModel({ state: smallCluster(options), clock, random });
   const requests: PveRequest[] = [];
@@ -88,11 +91,20 @@ export interface SimulatedWorld {
   readonly requests: PveRequest[];
 }
 
-/** A whole Berth with a simulated Proxmox cluster, whose node has the image. */
-export async function openProxmox(release: Release = "8.4"): Promise<SimulatedWorld> {
+interface ClusterOptions {
+  readonly release?: Release;
+  readonly nodes?: readonly string[];
+}
+
+/** A whole Berth with a simulated Proxmox cluster, each of whose nodes has the image. */
+export async function openProxmox(
+  release: Release = "8.4",
+  nodes?: readonly string[],
+): Promise<SimulatedWorld> {
   const made: { simulated?: Simulated } = {};
+  const cluster = { release, ...(nodes === undefined ? {} : { nodes }) };
   const world = await openWorld((clock) => {
-    made.simulated = simulateProxmox(release, clock, countingRandom(99));
+    made.simulated = simulateProxmox(cluster, clock, countingRandom(99));
     return made.simulated.driver;
   });
   assert.ok(made.simulated);

@@ -23,7 +23,7 @@ export async function performStep(turn: ConnectedTurn, step: Step): Promise<Outc
   const { deps, driver, memory, key, connection } = turn;
   if (isInVain(turn, step)) return failInVain(turn, step);
   if (!takeSlots(turn, step)) {
-    const name = slotsOf(step, connection.name).join(", ");
+    const name = slotsOf(step, connection).join(", ");
     const waitingFor = { kind: "Slot", name: `a free slot: ${name}` } as const;
     await writeView(turn, { state: { is: "waiting", waitingFor } }, "progress");
     return again("Slot", slotMs);
@@ -123,7 +123,7 @@ function begunTask(turn: ConnectedTurn, operation: StatusOperation, handle: Task
 }
 
 function takeSlots({ deps, key, memory, connection }: ConnectedTurn, step: Step): boolean {
-  const names = slotsOf(step, connection.name);
+  const names = slotsOf(step, connection);
   memory.lease?.release();
   const lease = deps.slots.tryAcquire(names, key, { wake: () => deps.wake(key) });
   if (lease === "waiting") return false;

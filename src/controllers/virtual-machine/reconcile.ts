@@ -76,6 +76,7 @@ function backoffMs({ memory, vm, deps }: Turn): number {
 
 function forget(key: string, deps: VmDeps): Outcome {
   deps.memory.delete(key);
+  deps.places.forget(key);
   deps.slots.leave(key);
   return settled;
 }

@@ -151,7 +151,7 @@ export function taskKind(
 function slotsUnderWay({ vm, connection }: ConnectedTurn, { step }: StatusOperation): string[] {
   const { node } = vm.status ?? {};
   const storages = step === "AddDisk" ? (vm.spec.disks ?? []).map(({ storage }) => storage) : [];
-  return slotNames(connection.name, node, storages[0] ?? connection.spec.defaults?.storage);
+  return slotNames(connection, node, storages[0] ?? connection.spec.defaults?.storage);
 }
 
 export function blockedView(waitsFor: string): Parameters<typeof writeView>[1] {
