@@ -210,7 +210,7 @@ export class Reign {
     for (const key of keysOf(informers.vms, "hypervisor", name)) {
       const memory = this.#vmMemory.get(key);
       if (memory !== undefined) delete memory.retry;
-      this.#controllers.vm.wake(key);
+      this.#lookNow(key);
     }
     for (const { metadata } of informers.images.list()) {
       this.#controllers.image.wake(objectKey(metadata));
@@ -242,8 +242,15 @@ export class Reign {
   #rowsChanged(name: string, externalIds: ReadonlySet<string>): void {
     for (const { metadata, status } of this.#ground.informers.vms.byIndex("hypervisor", name)) {
       const isChanged = status?.externalId !== undefined && externalIds.has(status.externalId);
-      if (isChanged) this.#controllers.vm.wake(objectKey(metadata));
+      if (isChanged) this.#lookNow(objectKey(metadata));
     }
+  }
+
+  /** Something is not as it was: also one that stands in line for slots looks. */
+  #lookNow(key: string): void {
+    const memory = this.#vmMemory.get(key);
+    if (memory !== undefined) delete memory.line;
+    this.#controllers.vm.wake(key);
   }
 }
 
