@@ -82,10 +82,10 @@ describe("the pace of looking at tasks", () => {
   test("kinds of tasks do not learn from each other, and old times are forgotten", () => {
     const pace = new TaskPace();
     assert.equal(pace.waitMs("Create", 0), 25);
-    pace.ended("Create", { ranMs: 100 });
-    assert.equal(pace.waitMs("Create", 0), 45);
+    pace.ended("Create", { ranMs: 200 });
+    assert.equal(pace.waitMs("Create", 0), 48);
     for (let index = 0; index < 32; index++) pace.ended("Create", { ranMs: 900, runningMs: 800 });
-    assert.equal(pace.waitMs("Create", 0), 720);
+    assert.equal(pace.waitMs("Create", 0), 737);
     assert.equal(pace.waitMs("Grow", 0), 25);
   });
 });

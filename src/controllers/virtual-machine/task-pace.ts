@@ -3,8 +3,6 @@
  * one hardly ever to be much shorter or longer than all of them.
  */
 const recentMax = 32;
-/** A little before the shortest of them was over. */
-const early = 0.9;
 /** What is noticed late by a twelfth of what it took anyway is not missed. */
 const partOfAge = 12;
 /** Within the time in which the others ended, so many looks are enough. */
@@ -57,10 +55,15 @@ interface Span {
 }
 
 function learnedMs(recent: readonly Span[], ranMs: number): number {
-  const firstMs = Math.min(...recent.map(({ leastMs }) => leastMs)) * early;
+  const firstMs = Math.min(...recent.map(({ leastMs }) => leastMs)) * earlyOf(recent.length);
   const lastMs = Math.max(...recent.map(({ mostMs }) => mostMs));
   const ofAgeMs = ranMs / partOfAge;
   const ofRangeMs = ranMs < lastMs ? (lastMs - firstMs) / partOfRange : ofAgeMs;
   const nextMs = Math.min(ofAgeMs, Math.max(ofRangeMs, ranMs / partOfAgeLeast));
   return Math.max(firstMs - ranMs, nextMs);
+}
+
+/** A little before the shortest of them was over; the fewer they are, the shorter may the next be. */
+function earlyOf(count: number): number {
+  return (0.95 * count) / (count + 1);
 }
