@@ -11,11 +11,12 @@ import { openProxmox, type SimulatedWorld } from "../src/controllers/testing/sim
 import { createVm, getVm, isReady, until } from "../src/controllers/testing/world.ts";
 import { coveredMs, type Interval } from "./intervals.ts";
 import { show, spreadOf } from "./support.ts";
-import { makeRoom } from "./thousand-figures.ts";
+import { addWire, makeRoom } from "./thousand-figures.ts";
 
 const count = Number(process.argv[2] ?? 200);
 const stage = await openProxmox("9.2", ["pve1"]);
 makeRoom(stage.proxmox);
+addWire(stage.proxmox, stage.world.clock);
 const exchanges = recordedExchanges(stage);
 const berth = stage.world.start();
 await until(stage.world, () => false, 30_000);

@@ -4,7 +4,7 @@ import { VirtualClock } from "../src/kernel/virtual-clock.ts";
 import { ProxmoxModel, smallCluster } from "../src/sim/index.ts";
 import { seededRandom } from "../src/sim/seeded-random.ts";
 import { authorization, firstId, type Form, formOf, tokenSecret } from "./simulator-world.ts";
-import { makeRoom, type RunOptions, showCluster, tasksOf } from "./thousand-figures.ts";
+import { addWire, makeRoom, type RunOptions, showCluster, tasksOf } from "./thousand-figures.ts";
 
 const image = "local:import/debian-12-generic-amd64.qcow2";
 /** It looks far more often than any client of a real server should. */
@@ -30,6 +30,7 @@ export async function measureAlone({
   } as const;
   const model = new ProxmoxModel({ state: smallCluster(options), clock, random });
   makeRoom(model);
+  addWire(model, clock);
   const driver = driverOf(model, clock);
   const lanes = nodes.map((node, lane) => {
     const ids = Array.from({ length: machines }, (_, index) => firstId + index);

@@ -1,4 +1,5 @@
 import { mostAtOnce } from "../src/controllers/testing/at-once.ts";
+import { type Clock, sleep } from "../src/kernel/clock.ts";
 import type { ProxmoxModel } from "../src/sim/index.ts";
 import { show } from "./support.ts";
 
@@ -49,6 +50,18 @@ export function makeRoom({ cluster }: ProxmoxModel): void {
   const { capacities, nodes } = cluster.state;
   for (const backing of Object.keys(capacities)) capacities[backing] = 1e6 * gib;
   for (const node of nodes) Object.assign(node, { memoryBytes: 1024 * gib, cpus: 128 });
+}
+
+/** What a call costs before and after the work itself: TLS, pveproxy, the way to the node. */
+const wireMs = 10;
+
+/** The simulated cluster answers reads within the same moment. Over a wire nothing does. */
+export function addWire(model: ProxmoxModel, clock: Clock): void {
+  const send = model.send.bind(model);
+  model.send = async (request) => {
+    await sleep(clock, wireMs);
+    return await send(request);
+  };
 }
 
 export function tasksOf({ cluster }: ProxmoxModel): TaskRecord[] {

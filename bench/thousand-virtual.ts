@@ -4,6 +4,7 @@ import { openProxmox, type SimulatedWorld } from "../src/controllers/testing/sim
 import { createVm, isReady, until } from "../src/controllers/testing/world.ts";
 import { show } from "./support.ts";
 import {
+  addWire,
   countCall,
   makeRoom,
   noCalls,
@@ -22,6 +23,7 @@ export async function measureVirtual({ nodes, machines, restMs }: RunOptions): P
   const stage = await openProxmox("9.2", nodes);
   const { world, proxmox, requests } = stage;
   makeRoom(proxmox);
+  addWire(proxmox, world.clock);
   const berth = world.start();
   await until(world, () => false, 30_000);
   requests.splice(0);

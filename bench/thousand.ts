@@ -4,9 +4,10 @@
  * Three runs, each with machines of the same shape on a simulated Proxmox cluster of the same
  * latencies (src/sim/proxmox/timing.ts), whose every node has the image:
  *
- * - virtual: Berth, its API and the cluster on one virtual clock. What takes time is the cluster
- *   alone, so the figures are the same every time. Ten minutes of rest follow. Beside it stands a
- *   driver that does nothing but the calls that a machine needs, and knows the end of a task at once.
+ * - virtual: Berth, its API and the cluster on one virtual clock, with 10 ms for each call's way.
+ *   What takes time is the cluster and the wire alone, so the figures are the same every time. Ten
+ *   minutes of rest follow. Beside it stands a driver that does nothing but the calls that a machine
+ *   needs, and looks at each task a hundred times in a second.
  * - process: a real `berth up` and the cluster in processes of their own, with HTTPS between them, in
  *   real time. Only Berth's processor time is counted; other work on the machine makes it slower.
  * - peer: the Terraform provider bpg/proxmox with fewer of the same machines, and Berth with as many.

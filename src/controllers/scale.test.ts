@@ -4,7 +4,7 @@ import { hypervisorKind, virtualMachineKind } from "../api/index.ts";
 import type { VirtualMachine } from "../api/index.ts";
 import { mostAtOnce } from "./testing/at-once.ts";
 import { openProxmox, type SimulatedWorld } from "./testing/simulated-proxmox.ts";
-import { createVm, isReady, until } from "./testing/world.ts";
+import { createVm, getVm, isReady, until } from "./testing/world.ts";
 
 const nodes = ["pve1", "pve2", "pve3", "pve4", "pve5"];
 
@@ -107,6 +107,36 @@ describe("sixty machines at once on five nodes", () => {
     const berth = stage.world.start();
     await makeAtOnce(stage, 10, "shared");
     assert.equal(mostAtOnce(copiesByNode(stage).flat()), 2);
+    berth.crash();
+  });
+});
+
+describe("a machine that stands in line for a storage", () => {
+  it("is not looked at again and again, and still goes at once when it is deleted", async () => {
+    const stage = await openProxmox("9.2", ["pve1"]);
+    const { world, proxmox, requests } = stage;
+    const berth = world.start();
+    const disks = [{ name: "root", size: "10Gi", storage: "local-zfs" }];
+    await createVm(world.client, "first", { disks });
+    const isCopying = (): boolean => copiesByNode(stage).length > 0;
+    proxmox.cluster.slowStorageMs = 250_000;
+    assert.ok(await until(world, isCopying));
+    await createVm(world.client, "second", { disks });
+    const waits = async (): Promise<boolean> => {
+      const vm = await getVm(world.client, "second");
+      return JSON.stringify(vm?.status?.conditions).includes("storage local-zfs on pve1");
+    };
+    assert.ok(await until(world, waits));
+    await until(world, () => false, 30_000);
+    const id = (await getVm(world.client, "second"))?.status?.externalId ?? "";
+    requests.splice(0);
+    await until(world, () => false, 180_000);
+    const looks = requests.filter(({ path }) => path.includes(`/qemu/${id}/`));
+    assert.ok(looks.length <= 1, `${looks.length} looks in three minutes`);
+    await world.client.of(virtualMachineKind).delete({ namespace: "default", name: "second" });
+    const isGone = async (): Promise<boolean> => !(await getVm(world.client, "second"));
+    assert.ok(await until(world, isGone, 20_000));
+    assert.ok(!isReady(await getVm(world.client, "first")), "the first is still being copied");
     berth.crash();
   });
 });
