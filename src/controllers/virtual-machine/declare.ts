@@ -7,6 +7,8 @@ import type { Desired } from "./desired.ts";
 import { cloningOf } from "./fills.ts";
 import type { Declared } from "./next.ts";
 import { chooseNode, type Neighbours } from "./placement.ts";
+import type { Needs } from "./places.ts";
+import { bytesOf } from "./quantities.ts";
 import { combined } from "./reserve.ts";
 import { annotationOf, isDeleting, type ConnectedTurn } from "./turn.ts";
 
@@ -56,8 +58,33 @@ function choose(turn: ConnectedTurn, vm: VirtualMachine): Answer<string> {
   const node = inventory.machines.find(({ externalId }) => externalId === source?.source)?.node;
   if (source !== undefined && node !== undefined) return answered(node);
   const away = neighboursOf(turn);
-  const around = { storageDefault: spec.defaults?.storage };
-  return chooseNode(vm, inventory, away === undefined ? around : { ...around, away });
+  const needs = needsOf(turn);
+  const around = { storageDefault: spec.defaults?.storage, needs, loads: loadsOf(turn) };
+  const chosen = chooseNode(vm, inventory, away === undefined ? around : { ...around, away });
+  const sinceMs = turn.deps.clock.monotonicMs();
+  if (chosen.ok) turn.deps.places.chose(turn.key, { ...needs, node: chosen.value, sinceMs });
+  return chosen;
+}
+
+/** What was given to each node, whether or not it can be seen there yet. */
+function loadsOf({ key, deps, connection }: ConnectedTurn): ReturnType<typeof deps.places.loads> {
+  const { machines } = connection.inventory;
+  const seen = machines.filter(({ power }) => power === "Running");
+  return deps.places.loads({
+    key,
+    held: deps.ledger.heldOn(connection.systemId),
+    running: new Set(seen.map(({ externalId }) => externalId)),
+    nowMs: deps.clock.monotonicMs(),
+  });
+}
+
+function needsOf({ vm, deps }: ConnectedTurn): Needs {
+  const { classRef, cpu, memory } = vm.spec;
+  const namespace = vm.metadata.namespace ?? "";
+  const vmClass = classRef && deps.lookups.classes.get(`${namespace}/${classRef.name}`);
+  const { cores = 1, sockets = 1 } = { ...vmClass?.spec.cpu, ...cpu };
+  const { size = 0 } = { ...vmClass?.spec.memory, ...memory };
+  return { cpus: cores * sockets, memoryBytes: bytesOf(size) };
 }
 
 /** Where machines run that this one should keep away from, by the labels of their objects. */
@@ -71,7 +98,11 @@ function neighboursOf({ vm, key, deps }: ConnectedTurn): Neighbours | undefined 
       const isHere = other.metadata.namespace === vm.metadata.namespace;
       return isOther && isHere && rules.some(({ matchLabels }) => matches(other, matchLabels));
     });
-    return new Set(others.flatMap(({ status }) => (status?.node ? [status.node] : [])));
+    return new Set(
+      others.flatMap(({ metadata, status }) => {
+        return status?.node ?? deps.places.nodeOf(objectKey(metadata)) ?? [];
+      }),
+    );
   };
   return { never: nodesOf("Required"), rather: nodesOf("Preferred") };
 }

@@ -152,7 +152,7 @@ function slotsUnderWay({ vm, connection }: ConnectedTurn, { step }: StatusOperat
   const { node } = vm.status ?? {};
   const isCopy = step === "AddDisk" || step === "Clone";
   const storages = isCopy ? (vm.spec.disks ?? []).map(({ storage }) => storage) : [];
-  return slotNames(connection.name, node, storages[0] ?? connection.spec.defaults?.storage);
+  return slotNames(connection, node, storages[0] ?? connection.spec.defaults?.storage);
 }
 
 export function blockedView(waitsFor: string): Parameters<typeof writeView>[1] {
