@@ -63,6 +63,20 @@ describe("a copy of a machine that is declared beside it", () => {
   });
 });
 
+describe("a machine from a file that only one node has", () => {
+  it("is made on that node, though another has more room", async () => {
+    const stage = await openProxmox();
+    const { volumes } = stage.proxmox.cluster.state;
+    for (const [place, files] of Object.entries(volumes)) {
+      if (!place.startsWith("pve3"))
+        volumes[place] = files.filter((one) => one.content !== "import");
+    }
+    stage.world.start();
+    const vm = await made(stage, "web", {});
+    assert.equal(vm.status?.node, "pve3");
+  });
+});
+
 describe("a linked clone on a simulated Proxmox", () => {
   it("is made where its template is, gets its mark and its form, and goes cleanly", async () => {
     const stage = await openProxmox();

@@ -10,6 +10,7 @@ import { chooseNode, type Neighbours } from "./placement.ts";
 import type { Needs } from "./places.ts";
 import { bytesOf } from "./quantities.ts";
 import { combined } from "./reserve.ts";
+import { sourceNodes } from "./source-nodes.ts";
 import { annotationOf, isDeleting, type ConnectedTurn } from "./turn.ts";
 
 export interface Declaring {
@@ -45,24 +46,24 @@ async function fateOf({ vm, claim, deps }: ConnectedTurn): Promise<"Destroy" | "
 
 /** A node that was chosen stays chosen, wherever the machine has gone since. */
 function nodeFor(turn: ConnectedTurn): Answer<string> {
-  const { vm, claim } = turn;
-  const known = claim?.spec.node;
+  const known = turn.claim?.spec.node;
   if (known !== undefined) return answered(known);
-  return choose(turn, vm);
+  const from = turn.vm.spec.adopt === "Only" ? answered(undefined) : sourceNodes(turn);
+  return from.ok ? choose(turn, from.value) : from;
 }
 
-/** The hypervisor's own copy is made where its source is. */
-function choose(turn: ConnectedTurn, vm: VirtualMachine): Answer<string> {
-  const { inventory, spec } = turn.connection;
-  const source = cloningOf(turn);
-  const node = inventory.machines.find(({ externalId }) => externalId === source?.source)?.node;
-  if (source !== undefined && node !== undefined) return answered(node);
-  const away = neighboursOf(turn);
+function choose(turn: ConnectedTurn, from?: ReadonlySet<string>): Answer<string> {
+  const { vm, deps, key, connection } = turn;
   const needs = needsOf(turn);
-  const around = { storageDefault: spec.defaults?.storage, needs, loads: loadsOf(turn) };
-  const chosen = chooseNode(vm, inventory, away === undefined ? around : { ...around, away });
-  const sinceMs = turn.deps.clock.monotonicMs();
-  if (chosen.ok) turn.deps.places.chose(turn.key, { ...needs, node: chosen.value, sinceMs });
+  const chosen = chooseNode(vm, connection.inventory, {
+    storageDefault: connection.spec.defaults?.storage,
+    needs,
+    loads: loadsOf(turn),
+    from,
+    away: neighboursOf(turn),
+  });
+  const sinceMs = deps.clock.monotonicMs();
+  if (chosen.ok) deps.places.chose(key, { ...needs, node: chosen.value, sinceMs });
   return chosen;
 }
 
@@ -127,7 +128,7 @@ function movesTo(turn: ConnectedTurn): string | undefined {
   const { placement } = vm.spec;
   if (placement?.mode !== "Enforce" || claim?.spec.everStood !== true) return undefined;
   if (isWellPlaced(turn, placement, claim.spec.node ?? "")) return undefined;
-  const chosen = choose(turn, vm);
+  const chosen = choose(turn);
   return chosen.ok ? chosen.value : undefined;
 }
 

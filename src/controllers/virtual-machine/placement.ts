@@ -13,12 +13,14 @@ export function chooseNode(
   inventory: Inventory,
   around: Surroundings,
 ): Answer<string> {
-  const { storageDefault, away } = { away: noNeighbours, ...around };
+  const { storageDefault, away = noNeighbours, from } = around;
   const { node, nodes } = spec.placement ?? {};
   const named = node === undefined ? nodes : [node];
   const among = inventory.nodes.filter(({ name }) => named?.includes(name) ?? true);
-  const allowed = among.filter(({ name }) => !away.never.has(name));
-  if (allowed.length === 0 && among.length > 0) return failed(tooClose(away.never));
+  const near = among.filter(({ name }) => from?.has(name) ?? true);
+  if (near.length === 0 && among.length > 0) return failed(elsewhere(from));
+  const allowed = near.filter(({ name }) => !away.never.has(name));
+  if (allowed.length === 0 && near.length > 0) return failed(tooClose(away.never));
   const wanted = storagesOf(spec, storageDefault);
   const able = ableOf(allowed, inventory, wanted);
   const apart = able.filter(({ name }) => !away.rather.has(name));
@@ -51,7 +53,9 @@ export interface Neighbours {
 
 interface Surroundings {
   readonly storageDefault: string | undefined;
-  readonly away?: Neighbours;
+  readonly away?: Neighbours | undefined;
+  /** The nodes that have what the machine is made from, where not all do. */
+  readonly from?: ReadonlySet<string> | undefined;
   /** What the machine takes, and what others take of each node that is not free of them. */
   readonly needs?: Needs;
   readonly loads?: ReadonlyMap<string, NodeLoad>;
@@ -110,6 +114,14 @@ function byFreedom(left: Weight, right: Weight): number {
     left.machines - right.machines ||
     byName(left.node, right.node)
   );
+}
+
+function elsewhere(nodes: ReadonlySet<string> = new Set()): Failure {
+  return {
+    category: "ConfigurationError",
+    message: `What the machine is made from is only on ${[...nodes].join(", ")}.`,
+    remedy: "Let spec.placement allow that node, or bring the source to a storage that all share.",
+  };
 }
 
 function tooClose(nodes: ReadonlySet<string>): Failure {
