@@ -249,6 +249,6 @@ describe("what a machine can say", () => {
 
 async function restsAsItIs(stage: Stage, what: string): Promise<void> {
   const before = stage.writes.length;
-  await stage.pass(60_000);
+  await stage.pass(20_000);
   assert.deepEqual(stage.writeRequests.slice(before), [], what);
 }
