@@ -73,3 +73,31 @@ describe("what fills a machine's disks", () => {
     });
   }
 });
+
+describe("the disc of the first boot", () => {
+  const minutes = 60_000;
+  const cloudInit = { userData: { inline: "#cloud-config\nruncmd: [id]\n" } };
+
+  function discs({ state }: Stage): number {
+    const files = Object.values(state.volumes).flat();
+    return files.filter(({ name }) => name.includes("berth-seed")).length;
+  }
+
+  it("goes after 15 minutes of a guest without an agent, and not before", async () => {
+    const stage = await Stage.open("9.2");
+    await stage.make("web", { cloudInit, guestAgent: { enabled: false } });
+    await stage.pass(14 * minutes);
+    assert.equal(discs(stage), 1);
+    assert.ok(await stage.until(() => discs(stage) === 0, 3 * minutes));
+    await stage.synced("web");
+  });
+
+  it("waits for as long as the machine never ran, and goes with it", async () => {
+    const stage = await Stage.open("9.2");
+    await stage.make("web", { cloudInit, powerState: "Stopped" });
+    await stage.pass(16 * minutes);
+    assert.equal(discs(stage), 1);
+    await stage.remove("web");
+    assert.equal(discs(stage), 0);
+  });
+});
