@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { vmImageKind } from "../../api/index.ts";
+import { virtualMachineKind, vmClassKind, vmImageKind, vmNetworkKind } from "../../api/index.ts";
 import { releases } from "../../sim/index.ts";
 import { condition } from "../testing/world.ts";
 import { idOf, root, Stage, type Spec } from "./testing.ts";
@@ -173,4 +173,51 @@ describe("what a machine is made from", () => {
       assert.ok(left.includes("iso/there.iso"), left.join());
     });
   }
+});
+
+describe("what a machine takes from other objects", () => {
+  it("are its class and its networks, and a change of them reaches it", async () => {
+    const stage = await Stage.open("9.2");
+    const { client } = stage.simulated.world;
+    const apiVersion = "berth.dev/v1alpha1";
+    await client.of(vmClassKind).create({
+      apiVersion,
+      kind: "VMClass",
+      metadata: { namespace: "default", name: "small" },
+      spec: { cpu: { cores: 3, limit: 2 }, memory: { size: "3Gi" }, firmware: { type: "UEFI" } },
+    });
+    await client.of(vmNetworkKind).create({
+      apiVersion,
+      kind: "VMNetwork",
+      metadata: { name: "dmz" },
+      spec: { bridge: "vmbr9", overrides: [{ hypervisor: "model", bridge: "vmbr0", vlan: 70 }] },
+    });
+    await client.of(virtualMachineKind).create({
+      apiVersion,
+      kind: "VirtualMachine",
+      metadata: { namespace: "default", name: "web" },
+      spec: {
+        hypervisorRef: { name: "model" },
+        classRef: { name: "small" },
+        cpu: { cores: 4 },
+        source: { blank: {} },
+        disks: [root],
+        networks: [{ name: "lan", networkRef: { name: "dmz" } }],
+        powerState: "Stopped",
+      },
+    });
+    const { cores, cpulimit, memory, bios, net0 = "" } = stage.config(await stage.synced("web"));
+    assert.deepEqual([cores, cpulimit, memory, bios], ["4", "2", "3072", "ovmf"]);
+    assert.match(net0, /bridge=vmbr0.*tag=70/);
+    const merge = { spec: { memory: { size: "5Gi" } } };
+    await client.of(vmClassKind).patch({ namespace: "default", name: "small" }, { merge });
+    const overrides = [{ hypervisor: "model", bridge: "vmbr0", vlan: 71 }];
+    await client.of(vmNetworkKind).patch({ name: "dmz" }, { merge: { spec: { overrides } } });
+    const isReached = await stage.until(async () => {
+      const { memory: now, net0: card = "" } = stage.config(await stage.vm("web"));
+      return now === "5120" && card.includes("tag=71");
+    });
+    assert.ok(isReached);
+    await stage.synced("web");
+  });
 });
