@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { vmImageKind } from "../../api/index.ts";
 import { releases } from "../../sim/index.ts";
 import { idOf, root, Stage, type Spec } from "./testing.ts";
 
@@ -72,6 +73,56 @@ describe("what fills a machine's disks", () => {
       assert.deepEqual([stage.writes, stage.guests], [[], {}]);
     });
   }
+});
+
+describe("an image on the web", () => {
+  const sha256 = "ef".repeat(32);
+  const fetched = {
+    kind: "file",
+    sizeBytes: 2 ** 28,
+    mimeType: "x",
+    virtualBytes: 2 ** 31,
+  } as const;
+
+  async function declareImage(stage: Stage): Promise<void> {
+    const http = { url: "https://cloud.example/x.img", checksum: `sha256:${sha256}` };
+    await stage.simulated.world.client.of(vmImageKind).create({
+      apiVersion: "berth.dev/v1alpha1",
+      kind: "VMImage",
+      metadata: { namespace: "default", name: "web" },
+      spec: { source: { http } },
+    });
+  }
+
+  for (const release of releases.filter((one) => one !== "7.4")) {
+    it(`is fetched once by the node of ${release} with its sum, under a name that carries it`, async () => {
+      const stage = await Stage.open(release, { fetch: async () => ({ ...fetched, sha256 }) });
+      await declareImage(stage);
+      const spec: Spec = { ...stopped, source: { image: { name: "web" } } };
+      await stage.declare("a", spec);
+      await stage.declare("b", spec);
+      for (const name of ["a", "b"]) await stage.synced(name);
+      const calls = stage.writeRequests.filter(({ path }) => path.endsWith("/download-url"));
+      assert.deepEqual(
+        calls.map(({ params }) => [params?.["checksum"], params?.["filename"]]),
+        [[sha256, `berth-sha256-${sha256}.qcow2`]],
+      );
+    });
+  }
+
+  it("with another sum is never used: no machine is made, and the cause is said", async () => {
+    const sum = "00".repeat(32);
+    const stage = await Stage.open("9.2", { fetch: async () => ({ ...fetched, sha256: sum }) });
+    await declareImage(stage);
+    await stage.declare("a", { ...stopped, source: { image: { name: "web" } } });
+    const isSaid = await stage.until(async () => {
+      const at = { namespace: "default", name: "web" };
+      const { status } = await stage.simulated.world.client.of(vmImageKind).get(at);
+      return /checksum/i.test(status?.failure?.message ?? "");
+    });
+    assert.ok(isSaid);
+    assert.deepEqual([stage.guests, stage.volumes], [{}, []]);
+  });
 });
 
 describe("the disc of the first boot", () => {
