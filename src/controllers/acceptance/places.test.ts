@@ -98,6 +98,27 @@ describe("what only some may use", () => {
   });
 });
 
+describe("protection that a person switched on at the hypervisor", () => {
+  it("keeps the machine without a word to the server, and is lifted by either side", async () => {
+    for (const by of ["person", "object"] as const) {
+      const stage = await Stage.open("9.2");
+      const id = idOf(await stage.make("web", blank));
+      const { node = "", text = "" } = stage.guests[id] ?? {};
+      stage.simulated.proxmox.writeGuestFile(node, Number(id), `${text}protection: 1\n`);
+      const writes = stage.writes.length;
+      await stage.startRemoving("web");
+      const vm = await stage.failed("web", "ConfigurationError");
+      assert.match(vm.status?.failure?.message ?? "", /protected/);
+      await stage.pass(300_000);
+      assert.deepEqual(stage.writes.slice(writes), []);
+      if (by === "person") stage.simulated.proxmox.writeGuestFile(node, Number(id), text);
+      else await stage.edit("web", { deletionProtection: false });
+      assert.ok(await stage.until(async () => (await stage.vm("web")) === undefined), by);
+      assert.deepEqual(stage.guests, {});
+    }
+  });
+});
+
 describe("what a machine is made from", () => {
   for (const release of releases) {
     it(`can be a snapshot of another on ${release}, copied by the server itself`, async () => {
