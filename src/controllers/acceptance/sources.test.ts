@@ -95,7 +95,7 @@ describe("an image on the web", () => {
   }
 
   for (const release of releases.filter((one) => one !== "7.4")) {
-    it(`is fetched once by the node of ${release} with its sum, under a name that carries it`, async () => {
+    it(`is fetched once by the node of ${release}, with its sum and named by it`, async () => {
       const stage = await Stage.open(release, { fetch: async () => ({ ...fetched, sha256 }) });
       await declareImage(stage);
       const spec: Spec = { ...stopped, source: { image: { name: "web" } } };

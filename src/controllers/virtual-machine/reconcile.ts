@@ -225,6 +225,7 @@ async function reserveFrom(
 
 /** The one place where what was decided becomes what is done. */
 async function act(turn: ConnectedTurn, next: Next, declaring: Declaring): Promise<Outcome> {
+  if (next.do !== "wait") delete turn.memory.waits;
   switch (next.do) {
     case "reserve":
       return reserveFrom(turn, declaring);
@@ -265,12 +266,12 @@ async function wait(turn: ConnectedTurn, { kind, name }: Next & { do: "wait" }):
   const waitingFor = { kind, name: name.slice(0, 512) };
   await writeView(turn, { state: { is: "waiting", waitingFor } }, "progress");
   const firstMs = kind === "Lock" ? lockMs : settleMs;
-  const pauseMs = waitedMs(turn, name) * waitedShare;
+  const pauseMs = hasWaitedMs(turn, name) * waitedShare;
   return again(kind, Math.min(Math.max(pauseMs, firstMs), waitMsMost));
 }
 
 /** How long it has waited for the same already. */
-function waitedMs({ memory, deps }: ConnectedTurn, name: string): number {
+function hasWaitedMs({ memory, deps }: ConnectedTurn, name: string): number {
   const nowMs = deps.clock.monotonicMs();
   if (memory.waits?.name !== name) memory.waits = { name, sinceMs: nowMs };
   return nowMs - memory.waits.sinceMs;
