@@ -24,6 +24,7 @@ interface Simulated {
   readonly driver: () => HypervisorDriver;
   /** Every request so far. */
   readonly requests: PveRequest[];
+  readonly wire: Send;
 }
 
 /** A simulated Proxmox cluster on the world's clock, and drivers for it. */
@@ -37,7 +38,7 @@ function simulateProxmox(release: Release, clock: Clock, random: Random): Simula
     requests.push(request);
     return wire(request);
   };
-  return { model, requests, driver: () => proxmoxDriver({ send, tokenId, random }) };
+  return { model, requests, wire, driver: () => proxmoxDriver({ send, tokenId, random }) };
 }
 
 /** The wire between driver and model, as HTTPS would have it. */
@@ -86,6 +87,8 @@ export interface SimulatedWorld {
   readonly world: World;
   readonly proxmox: ProxmoxModel;
   readonly requests: PveRequest[];
+  /** What a person does beside Berth, while time passes. Its work then goes on by itself. */
+  byHand(request: Pick<PveRequest, "method" | "path" | "params">): Promise<void>;
 }
 
 /** A whole Berth with a simulated Proxmox cluster, whose node has the image. */
@@ -99,6 +102,10 @@ export async function openProxmox(release: Release = "8.4"): Promise<SimulatedWo
   const spec = { source: { volume: { hypervisorRef: { name: "model" }, id: image } } };
   const merge = { spec };
   await world.client.of(vmImageKind).patch({ namespace: "default", name: "debian" }, { merge });
-  const { model: proxmox, requests } = made.simulated;
-  return { world, proxmox, requests };
+  const { model: proxmox, requests, wire } = made.simulated;
+  const byHand: SimulatedWorld["byHand"] = async (request) => {
+    const reply = await wire(request);
+    assert.ok(reply.type === "answered" && reply.status === 200, JSON.stringify(reply));
+  };
+  return { world, proxmox, requests, byHand };
 }

@@ -5,6 +5,7 @@ import { objectKey } from "../../kernel/object.ts";
 import { resolveVm } from "./dependencies.ts";
 import type { Desired } from "./desired.ts";
 import { cloningOf } from "./fills.ts";
+import { keptDisks } from "./kept-disks.ts";
 import type { Declared } from "./next.ts";
 import { chooseNode, type Neighbours } from "./placement.ts";
 import { combined } from "./reserve.ts";
@@ -55,9 +56,22 @@ function choose(turn: ConnectedTurn, vm: VirtualMachine): Answer<string> {
   const source = cloningOf(turn);
   const node = inventory.machines.find(({ externalId }) => externalId === source?.source)?.node;
   if (source !== undefined && node !== undefined) return answered(node);
+  const kept = keptNode(turn);
+  if (kept !== undefined) return answered(kept);
   const away = neighboursOf(turn);
   const around = { storageDefault: spec.defaults?.storage };
   return chooseNode(vm, inventory, away === undefined ? around : { ...around, away });
+}
+
+/** Beside the disks that are kept for it, if it may be there: else the keeper has to come. */
+function keptNode(turn: ConnectedTurn): string | undefined {
+  const { placement } = turn.vm.spec;
+  const nodes = keptDisks(turn).map(({ node }) => node);
+  const online = turn.connection.inventory.nodes.filter(({ health }) => health === "Healthy");
+  return nodes.find((node) => {
+    const isThere = node !== undefined && online.some(({ name }) => name === node);
+    return isThere && (placement === undefined || isWellPlaced(turn, placement, node));
+  });
 }
 
 /** Where machines run that this one should keep away from, by the labels of their objects. */

@@ -3,6 +3,8 @@ import { shapeDifferences } from "../../hypervisor/index.ts";
 import type { Difference, Failure, Machine, NewDisk } from "../../hypervisor/index.ts";
 import { claimChange } from "./plan-claim.ts";
 import { lostDisks, planVmDisks } from "./plan-disks.ts";
+import { planVmTakenBack } from "./plan-hand-over.ts";
+import { planVmKeeperClosed } from "./plan-keeper.ts";
 import { planVmPlace } from "./plan-place.ts";
 import { planVmPower } from "./plan-power.ts";
 import { planVmSeed, planVmSeedRead } from "./plan-seed.ts";
@@ -13,6 +15,8 @@ import { changeClass, isOff, type Found, type Next, type PlanInput } from "./nex
 export function planVmMachine(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
   const change = claimChange(input, claim, machine);
   if (change !== undefined) return { do: "record", change };
+  const taken = planVmTakenBack(input, { claim, machine });
+  if (taken !== undefined) return taken;
   const found = compare(input, claim, machine);
   const refusal = refusalOf(input, claim, found);
   if (refusal !== undefined) return refusal;
@@ -22,6 +26,7 @@ export function planVmMachine(input: PlanInput, claim: ClaimSpec, machine: Machi
     planVmSeedRead(input, claim, machine) ??
     (isLeftAlone ? undefined : planVmForm(input, claim, found)) ??
     (mayPower ? planVmPower(input, claim, found) : undefined) ??
+    planVmKeeperClosed(input, claim) ??
     planVmRest(claim, found, isLeftAlone)
   );
 }

@@ -4,11 +4,19 @@ import { proposeNames } from "../../hypervisor/index.ts";
 import { basisOf, deadLock, isUnsettled, stepOrWait, waitForOpen } from "./next.ts";
 import type { Cloning, Next, PlanInput } from "./next.ts";
 import { planVmDeletion } from "./plan-deletion.ts";
+import { planVmKeeperClosed } from "./plan-keeper.ts";
 import { planVmMachine } from "./plan-machine.ts";
 import { planVmSeedGone } from "./plan-seed.ts";
 
 /** Decides the one next thing. Pure: every branch is here and in the two plans beside it. */
 export function planVm(input: PlanInput): Next {
+  const next = planVmAt(input);
+  // A keeper that was claimed is closed before the object that claimed it goes.
+  const isLast = next.do === "finish" && input.claim !== undefined;
+  return (isLast ? planVmKeeperClosed(input, input.claim) : undefined) ?? next;
+}
+
+function planVmAt(input: PlanInput): Next {
   const { declared, claim, seen } = input;
   if (claim === undefined) {
     return declared.isDeleting ? { do: "finish", how: "Nothing" } : { do: "reserve" };
