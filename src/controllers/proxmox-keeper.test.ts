@@ -1,87 +1,22 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { virtualMachineKind } from "../api/index.ts";
-import type { ClaimSpec, WrittenVirtualMachineSpec } from "../api/index.ts";
 import { releases } from "../sim/index.ts";
+import {
+  data,
+  guests,
+  hasKeeper,
+  keeper,
+  remove,
+  root,
+  spec,
+  stand,
+  volumes,
+} from "./testing/keeping.ts";
 import { openProxmox, type SimulatedWorld } from "./testing/simulated-proxmox.ts";
-import { createVm, getVm, isReady, listClaims, until, type Incarnation } from "./testing/world.ts";
+import { createVm, getVm, isReady, listClaims, until } from "./testing/world.ts";
 
 const web = { namespace: "default", name: "web" };
-const root = { name: "root", size: "3Gi", storage: "local-zfs" };
-const data = { name: "data", size: "2Gi", storage: "local-zfs", onDelete: "Retain" } as const;
-const spec: Partial<WrittenVirtualMachineSpec> = {
-  source: { blank: {} },
-  disks: [root, data],
-  networks: [],
-};
-
-/** What stands, by id: its lines, and whether it runs. */
-function guests({ proxmox }: SimulatedWorld): Map<string, Record<string, string>> {
-  return new Map(
-    Object.entries(proxmox.cluster.state.guests).map(([id, { text }]) => {
-      const lines = text.split("\n\n")[0]?.split("\n") ?? [];
-      return [id, Object.fromEntries(lines.map((line) => line.split(/: (.*)/s).slice(0, 2)))];
-    }),
-  );
-}
-
-function volumes({ proxmox }: SimulatedWorld): string[] {
-  return Object.values(proxmox.cluster.state.volumes)
-    .flatMap((list) => list.filter(({ vmid }) => vmid !== undefined))
-    .map(({ name }) => name);
-}
-
-async function stand(stage: SimulatedWorld, more: Partial<WrittenVirtualMachineSpec> = {}) {
-  await createVm(stage.world.client, "web", { ...spec, ...more });
-  return ready(stage);
-}
-
-async function ready(stage: SimulatedWorld, revive: () => void = () => undefined): Promise<string> {
-  const { world } = stage;
-  const isThere = await until(world, async () => {
-    revive();
-    const vm = await getVm(world.client, "web");
-    return isReady(vm) && vm?.status?.operation === undefined && !(await hasKeeper(stage));
-  });
-  const vm = await getVm(world.client, "web");
-  assert.ok(isThere, JSON.stringify([vm?.status, await listClaims(world.client)], undefined, 1));
-  return vm?.status?.externalId ?? "";
-}
-
-/** A keeper that is claimed: it is let go or destroyed before anything rests. */
-async function hasKeeper({ world }: SimulatedWorld): Promise<boolean> {
-  const claims = await listClaims(world.client);
-  return claims.some(({ spec: { role, state } }) => role === "Keeper" && isHeld(state));
-}
-
-function isHeld(state: string): boolean {
-  return state === "Reserved" || state === "Bound";
-}
-
-async function remove(stage: SimulatedWorld, revive: () => void = () => undefined): Promise<void> {
-  const { world } = stage;
-  await world.client.of(virtualMachineKind).delete(web);
-  const isGone = await until(world, async () => {
-    revive();
-    return (await getVm(world.client, "web")) === undefined;
-  });
-  const status = (await getVm(world.client, "web"))?.status;
-  const claims = (await listClaims(world.client)).map((claim) => claim.spec);
-  assert.ok(isGone, JSON.stringify([status, claims, world.log], undefined, 1));
-}
-
-/** The one keeper, let go, with what it keeps. */
-async function keeper(stage: SimulatedWorld): Promise<ClaimSpec> {
-  const claims = (await listClaims(stage.world.client)).map((claim) => claim.spec);
-  const keepers = claims.filter(({ role, state }) => role === "Keeper" && state !== "Quarantined");
-  assert.equal(keepers.length, 1, JSON.stringify(claims, undefined, 1));
-  const [one] = keepers;
-  assert.ok(one);
-  assert.equal(one.state, "Released");
-  const stray = claims.filter(({ role, state }) => role === "Machine" && isHeld(state));
-  assert.deepEqual(stray, []);
-  return one;
-}
 
 /** What a person does to a machine beside Berth, and the time that it takes. */
 async function byHand(
@@ -229,54 +164,3 @@ describe("disks that have to stay", () => {
     assert.equal(guests(stage).has(first.externalId), false);
   });
 });
-
-/** Deletion and return, with an incarnation of their own, which may crash. */
-async function outAndBack(stage: SimulatedWorld, crashAt?: Incarnation["crashAt"]) {
-  const { world } = stage;
-  const before = world.start();
-  await stand(stage);
-  before.crash();
-  let current = world.start();
-  const whole = current;
-  if (crashAt !== undefined) current.crashAt = crashAt;
-  const revive = (): void => {
-    if (current.isCrashed) current = world.start();
-    checkKeepers(stage);
-  };
-  await remove(stage, revive);
-  assert.equal(volumes(stage).length, 1);
-  await keeper(stage);
-  await createVm(world.client, "web", spec);
-  const id = await ready(stage, revive);
-  assert.match(guests(stage).get(id)?.["scsi1"] ?? "", /size=2G/);
-  assert.equal(volumes(stage).length, 2);
-  current.crash();
-  return whole;
-}
-
-/** Never more than the machine and its keeper, and never less than the data. */
-function checkKeepers(stage: SimulatedWorld): void {
-  const ours = [...guests(stage).keys()].filter((id) => Number(id) >= 1_000_000);
-  assert.ok(ours.length <= 2, ours.join());
-  assert.ok(volumes(stage).length >= 1);
-}
-
-/** Between two effects, and between an effect and what is written down of it. */
-const isWorth = {
-  before: (name: string) => name.startsWith("begin "),
-  after: (name: string) => name.startsWith("begin ") || /^(?:PUT|POST) .*\/claims/.test(name),
-} as const;
-
-for (const when of ["before", "after"] as const) {
-  it(`a crash ${when} any effect loses no disk and makes no second keeper`, async () => {
-    const { calls } = await outAndBack(await openProxmox());
-    for (const [i, name] of calls.entries()) {
-      if (!isWorth[when](name)) continue;
-      try {
-        await outAndBack(await openProxmox(), { call: i + 1, when });
-      } catch (error) {
-        throw new Error(`crash ${when} call ${i + 1} (${name})`, { cause: error });
-      }
-    }
-  });
-}

@@ -6,6 +6,7 @@ import { resolveVm } from "./dependencies.ts";
 import type { Desired } from "./desired.ts";
 import { cloningOf } from "./fills.ts";
 import { keptDisks } from "./kept-disks.ts";
+import { madeFrom } from "./made-from.ts";
 import type { Declared } from "./next.ts";
 import { chooseNode, type Neighbours } from "./placement.ts";
 import { combined } from "./reserve.ts";
@@ -132,6 +133,7 @@ function declaredOf(
     absentDisks: diskNames(vm, ({ state }) => state === "Absent"),
     pinnedDisks: diskNames(vm, ({ storage }) => storage !== undefined),
     seed: desired.seed,
+    madeFrom: madeFrom(vm),
     onDelete: onDeleteOf(vm),
     pool: desired.pool,
     movesTo: movesTo(turn),

@@ -109,7 +109,7 @@ function keptOf(
   { everStood, volumes = [], owner }: ClaimSpec,
   { owner: { uid } }: ClaimSpec,
 ): Pick<ClaimSpec, "everStood" | "volumes" | "owner"> {
-  return { everStood, volumes, owner: { ...owner, uid } };
+  return { everStood, volumes, owner: { ...owner, ...(uid === undefined ? {} : { uid }) } };
 }
 
 async function concludeKeeper(

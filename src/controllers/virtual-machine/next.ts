@@ -31,6 +31,8 @@ export interface Declared {
   readonly takes?: Readonly<Record<string, string>>;
   /** What the guest is told by a disc of our own. */
   readonly seed?: Seed | undefined;
+  /** What counts only until the machine stood, by field. */
+  readonly madeFrom?: NonNullable<ClaimSpec["madeFrom"]>;
   /** What becomes of each disk with the machine, by name. */
   readonly onDelete: Readonly<Record<string, "Delete" | "Retain">>;
   readonly pool?: string | undefined;

@@ -1,6 +1,7 @@
 import type { ClaimSpec } from "../../api/index.ts";
 import type { Failure, ForeignSeen, Leftover, Lock } from "../../hypervisor/index.ts";
 import { proposeNames } from "../../hypervisor/index.ts";
+import { jsonEqual } from "../../kernel/json.ts";
 import { basisOf, deadLock, isUnsettled, stepOrWait, waitForOpen } from "./next.ts";
 import type { Cloning, Next, PlanInput } from "./next.ts";
 import { planVmDeletion } from "./plan-deletion.ts";
@@ -46,6 +47,10 @@ function planVmAbsent(input: PlanInput, claim: ClaimSpec): Next {
   }
   if (claim.everStood && declared.onMissing !== "Recreate") {
     return { do: "fail", failure: missing(claim) };
+  }
+  const { madeFrom } = declared;
+  if (claim.everStood && madeFrom !== undefined && !jsonEqual(madeFrom, claim.madeFrom ?? [])) {
+    return { do: "record", change: { madeFrom } };
   }
   if ((claim.volumes ?? []).length > 0) {
     return planVmSeedGone(input, claim, claim.node) ?? planVmAnew(claim, leftovers);
