@@ -1,8 +1,16 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { guests, keeper, ready, remove, spec, stand, volumes } from "./testing/keeping.ts";
-import { openProxmox, type SimulatedWorld } from "./testing/simulated-proxmox.ts";
-import { createVm, type Incarnation } from "./testing/world.ts";
+import {
+  guests,
+  keeper,
+  ready,
+  remove,
+  spec,
+  stand,
+  volumes,
+} from "../src/controllers/testing/keeping.ts";
+import { openProxmox, type SimulatedWorld } from "../src/controllers/testing/simulated-proxmox.ts";
+import { createVm, type Incarnation } from "../src/controllers/testing/world.ts";
 
 /** Deletion and return, with an incarnation of their own, which may crash. */
 async function outAndBack(stage: SimulatedWorld, crashAt?: Incarnation["crashAt"]) {
