@@ -198,6 +198,8 @@ export class Reign {
         relatedObjects(classes, users("class")),
         relatedObjects(images, users("image")),
         relatedObjects(networks, users("network")),
+        // Copies that wait until their original stands.
+        relatedObjects(vms, users("source"), standing),
       ],
       reconcile: (key) => reconcileVm(key, deps),
     });
@@ -252,6 +254,12 @@ function looksAs(
   row: InventoryMachine | undefined,
 ): boolean {
   return row?.power === "Unknown" || row?.power === powerState;
+}
+
+/** What copies of a machine wait for. */
+function standing({ status }: VirtualMachine): unknown {
+  const { hypervisor, externalId, conditions = [] } = status ?? {};
+  return [hypervisor, externalId, conditions.find(({ type }) => type === "Provisioned")?.status];
 }
 
 /** A source without keys: only that it is complete is waited for. */

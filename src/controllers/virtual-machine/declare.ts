@@ -128,6 +128,7 @@ function declaredOf(
     isDeleting: isDeleting(vm),
     fate,
     isProtected: spec.deletionProtection ?? false,
+    liftsProtection: spec.deletionProtection === false,
     shape: desired.shape,
     disks: desired.disks,
     absentDisks: diskNames(vm, ({ state }) => state === "Absent"),

@@ -48,6 +48,8 @@ export interface Step {
   readonly operation: Operation;
   /** In one sentence, which tells this step from every other of the same machine. */
   readonly intent: string;
+  /** The storage that the hypervisor's own copy is expected on. */
+  readonly copiesTo?: string;
 }
 
 /** What is known of each step. */
@@ -71,7 +73,7 @@ const settleMs = 60_000;
 
 export const stepTraits: Readonly<Record<StepName, StepTraits>> = {
   Create: { reason: "Creating", settleMs, does: ["Create"], isCopy: false },
-  Clone: { reason: "Creating", settleMs, does: ["Clone"], isCopy: false },
+  Clone: { reason: "Creating", settleMs, does: ["Clone"], isCopy: true },
   AddDisk: { reason: "Creating", settleMs, does: ["Configure"], isCopy: true },
   Attach: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false },
   Detach: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false },
@@ -111,13 +113,16 @@ export function isStepName(text: string): text is StepName {
 }
 
 /** The slots that a step needs, all at once. The VM's own are its key: it runs once at a time. */
-export function slotsOf({ name, operation }: Step, hypervisor: string): string[] {
-  const storage = stepTraits[name].isCopy ? copiesTo(operation) : undefined;
-  return slotNames(hypervisor, nodeOf(operation), storage);
+export function slotsOf({ name, operation, copiesTo }: Step, hypervisor: string): string[] {
+  const storage = stepTraits[name].isCopy ? (copiesTo ?? storageOf(operation)) : undefined;
+  const names = slotNames(hypervisor, nodeOf(operation), storage);
+  if (operation.kind !== "clone") return names;
+  // A copy lies where its source lies, whatever is declared: copies of one source take turns.
+  return [...names, `source ${operation.source} of ${hypervisor}`];
 }
 
 /** The storage that data is copied onto. */
-function copiesTo(operation: Operation): string | undefined {
+function storageOf(operation: Operation): string | undefined {
   if (operation.kind === "addDisk") return operation.disk.storage;
   return operation.kind === "moveDisk" ? operation.storage : undefined;
 }
