@@ -106,7 +106,7 @@ describe("an image that passes through Berth", () => {
     const { world } = stage;
     await change(stage, { imageDownload: "ViaBerth" });
     world.start({ web: webOf(world.clock, { parts: 35 }) });
-    await declare(stage, "remote");
+    await declare(stage, "remote", { spec: { guestOs: { family: "Windows", version: "11" } } });
     world.statusWrites.length = 0;
     const found = await comesTo(stage, "remote", isPresent);
     assert.ok(isThere(stage, ownName), files(stage).join());
@@ -123,7 +123,11 @@ describe("an image that passes through Berth", () => {
       disks: [{ name: "root", size: "3Gi", storage: "local-zfs" }],
     });
     const isMade = await until(world, async () => isReady(await getVm(world.client, "web")));
-    assert.ok(isMade, JSON.stringify((await getVm(world.client, "web"))?.status));
+    const vm = await getVm(world.client, "web");
+    assert.ok(isMade, JSON.stringify(vm?.status));
+    // What runs in the machine is the image's word, where the machine does not say.
+    const text = stage.proxmox.cluster.state.guests[vm?.status?.externalId ?? ""]?.text;
+    assert.match(text ?? "", /^ostype: win11$/m);
   });
 
   it("is begun anew after a crash, whatever the crash left", async () => {
