@@ -31,32 +31,35 @@ async function openFile(url: string, mayUse: MayUse, left: number): Promise<Answ
   if (!requested.ok) return requested;
   const response = requested.value;
   const { statusCode = 0, headers } = response;
-  const isMoved = statusCode >= 300 && statusCode < 400 && headers.location !== undefined;
-  if (isMoved) {
-    response.destroy();
-    const next = new URL(headers.location ?? "", url);
-    if (left === 0) return failed(refusedBy(url, "it leads from one place to another for ever"));
-    if (
-      !/^https?:$/.test(next.protocol) ||
-      (url.startsWith("https:") && next.protocol !== "https:")
-    ) {
-      return failed(refusedBy(url, `it leads to ${next.protocol}`));
-    }
-    return openFile(next.href, mayUse, left - 1);
-  }
   const sizeBytes = Number(headers["content-length"]);
   if (statusCode === 200 && Number.isSafeInteger(sizeBytes)) {
     return answered({ sizeBytes, chunks: response, close: () => void response.destroy() });
   }
   response.destroy();
-  if (statusCode === 200) return failed(refusedBy(url, "the server does not say how large it is"));
-  return failed(refusedBy(url, `the server answers ${statusCode}`));
+  const isMoved = statusCode >= 300 && statusCode < 400;
+  if (isMoved && headers.location !== undefined) {
+    const next = redirection(url, headers.location, left);
+    return next.ok ? openFile(next.value, mayUse, left - 1) : next;
+  }
+  const why = statusCode === 200 ? "does not say how large it is" : `answers ${statusCode}`;
+  return failed(refusedBy(url, `the server ${why}`));
+}
+
+/** Where it leads, if that is no less safe than where it came from. */
+function redirection(url: string, location: string, left: number): Answer<string> {
+  const { href, protocol } = new URL(location, url);
+  if (left === 0) return failed(refusedBy(url, "it leads from one place to another for ever"));
+  const isWorse = url.startsWith("https:") && protocol !== "https:";
+  if (isWorse || !/^https?:$/.test(protocol)) {
+    return failed(refusedBy(url, `it leads to ${protocol}`));
+  }
+  return answered(href);
 }
 
 /** The address is checked in the moment of the connection, so that no second answer can differ. */
 function request(url: string, mayUse: MayUse): Promise<Answer<IncomingMessage>> {
   const { hostname } = new URL(url);
-  const literal = hostname.replace(/^\[|\]$/g, "");
+  const literal = hostname.replaceAll(/^\[|\]$/g, "");
   if (isIP(literal) !== 0 && !mayUse(literal)) {
     return Promise.resolve(failed(notAllowed(literal, literal)));
   }

@@ -22,12 +22,17 @@ export const spec: Partial<WrittenVirtualMachineSpec> = {
 
 /** What stands, by id: its lines, and whether it runs. */
 export function guests({ proxmox }: SimulatedWorld): Map<string, Record<string, string>> {
-  return new Map(
-    Object.entries(proxmox.cluster.state.guests).map(([id, { text }]) => {
-      const lines = text.split("\n\n")[0]?.split("\n") ?? [];
-      return [id, Object.fromEntries(lines.map((line) => line.split(/: (.*)/s).slice(0, 2)))];
-    }),
-  );
+  const found = Object.entries(proxmox.cluster.state.guests);
+  return new Map(found.map(([id, { text }]) => [id, linesOf(text)]));
+}
+
+function linesOf(text: string): Record<string, string> {
+  const lines = text.split("\n\n")[0]?.split("\n") ?? [];
+  const pairs = lines.map((line): [string, string] => {
+    const [key = "", value = ""] = line.split(/: (.*)/s);
+    return [key, value];
+  });
+  return Object.fromEntries(pairs);
 }
 
 export function volumes({ proxmox }: SimulatedWorld): string[] {
@@ -36,7 +41,10 @@ export function volumes({ proxmox }: SimulatedWorld): string[] {
     .map(({ name }) => name);
 }
 
-export async function stand(stage: SimulatedWorld, more: Partial<WrittenVirtualMachineSpec> = {}) {
+export async function stand(
+  stage: SimulatedWorld,
+  more: Partial<WrittenVirtualMachineSpec> = {},
+): Promise<string> {
   await createVm(stage.world.client, "web", { ...spec, ...more });
   return ready(stage);
 }

@@ -1,6 +1,6 @@
 import type { Claim, ClaimSpec } from "../../api/index.ts";
 import { again, type Outcome } from "../../runtime/index.ts";
-import { isHeld } from "../claims/index.ts";
+import { isHeld, type Reservation } from "../claims/index.ts";
 import { failVm } from "./failing.ts";
 import type { KeeperView, Next } from "./next.ts";
 import { combined, idFailures, idsToAvoid } from "./reserve.ts";
@@ -67,41 +67,65 @@ function isUsable(
   from: string | undefined,
 ): boolean {
   if (from !== undefined) return keeper.externalId === from;
-  const isLetGo = keeper.state === "Released" && keeper.everStood;
-  return isLetGo && keeper.owner.name === owner.name && keeper.node === node;
+  return (
+    isLetGo(keeper) && keeper.everStood && keeper.owner.name === owner.name && keeper.node === node
+  );
 }
 
 async function reserveKeeper(turn: ConnectedTurn, claim: Claim): Promise<Outcome> {
-  const { deps, connection, driver, vm } = turn;
+  const { deps, connection, vm } = turn;
   const { externalId = "", identity = "" } = claim.spec.keeper ?? {};
-  const { name, systemId } = connection;
-  const there = await deps.ledger.read(systemId, externalId);
-  const isKnown = there?.spec.role === "Keeper" && there.spec.identity === identity;
-  // What somebody else has, or what rests, is of no use; nor is a new one to take disks from.
-  const isFree = isKnown ? there.spec.state === "Released" : there === undefined;
-  if (!isFree || (!isKnown && !isDeleting(vm))) return giveUpKeeper(turn, claim);
-  const reservation = {
-    vm,
-    hypervisor: { name, systemId },
-    externalId,
-    idChosenBy: "Berth",
-    identity,
-    node: (isKnown ? there.spec.node : claim.spec.node) ?? "",
-    resources: noResources,
-    preflightVolumes: there?.spec.preflightVolumes ?? [],
-    kept: { role: "Keeper", ...(isKnown ? keptOf(there.spec, claim.spec) : {}) },
-  } as const;
-  if (isKnown) return concludeKeeper(turn, claim, reservation);
+  const there = (await deps.ledger.read(connection.systemId, externalId))?.spec;
+  // A new one is made to give disks to, and never to take any from.
+  if (there === undefined) {
+    return isDeleting(vm) ? reserveNew(turn, claim) : giveUpKeeper(turn, claim);
+  }
+  if (isFor(there, claim.spec)) return again("KeeperReserved");
+  // What somebody else has, or what rests, is of no use.
+  if (!isLetGo(there) || there.identity !== identity) return giveUpKeeper(turn, claim);
+  const { node = "", preflightVolumes = [] } = there;
+  const reservation = reservationOf(turn, claim, node);
+  const kept = { role: "Keeper", ...keptOf(there, claim.spec) } as const;
+  return concludeKeeper(turn, claim, { ...reservation, preflightVolumes, kept });
+}
+
+function isLetGo({ role, state }: ClaimSpec): boolean {
+  return role === "Keeper" && state === "Released";
+}
+
+async function reserveNew(turn: ConnectedTurn, claim: Claim): Promise<Outcome> {
+  const { deps, driver } = turn;
+  const { node = "" } = claim.spec;
+  const reservation = reservationOf(turn, claim, node);
   const draft = deps.ledger.draft(reservation);
-  const { node } = reservation;
   const found = await driver.preflight({ claim: draft, node, shape: {}, disks: [] });
   if (found.findings.some(({ category }) => idFailures.has(category))) {
-    turn.memory.avoid.push(externalId);
+    turn.memory.avoid.push(reservation.externalId);
     return giveUpKeeper(turn, claim);
   }
   if (found.findings.length > 0) return failVm(turn, combined(found.findings));
   const { volumesBefore: preflightVolumes } = found;
   return concludeKeeper(turn, claim, { ...reservation, preflightVolumes });
+}
+
+function reservationOf(
+  { connection, vm }: ConnectedTurn,
+  { spec }: Claim,
+  node: string,
+): Reservation {
+  const { externalId = "", identity = "" } = spec.keeper ?? {};
+  const { name, systemId } = connection;
+  return {
+    vm,
+    hypervisor: { name, systemId },
+    externalId,
+    idChosenBy: "Berth",
+    identity,
+    node,
+    resources: noResources,
+    preflightVolumes: [],
+    kept: { role: "Keeper" },
+  };
 }
 
 /** It stays the keeper of the name that stands in its mark, whoever takes it up. */
@@ -115,7 +139,7 @@ function keptOf(
 async function concludeKeeper(
   turn: ConnectedTurn,
   claim: Claim,
-  reservation: Parameters<ConnectedTurn["deps"]["ledger"]["reserve"]>[0],
+  reservation: Reservation,
 ): Promise<Outcome> {
   const reserved = await turn.deps.ledger.reserve(reservation);
   if (reserved.is === "taken") return giveUpKeeper(turn, claim);

@@ -1,5 +1,5 @@
 import type { ClaimSpec } from "../../api/index.ts";
-import type { DiskShape, Machine, SeenVolume } from "../../hypervisor/index.ts";
+import type { DiskShape, Machine, SeenDisk, SeenVolume } from "../../hypervisor/index.ts";
 import {
   basisOf,
   stepOrWait,
@@ -56,29 +56,46 @@ function isComing({ seen }: KeeperView, { id, onDelete }: ClaimVolume): boolean 
 }
 
 /** One volume on its way to the keeper. Undefined: it is there, and both Claims say so. */
-function planVmEntry(
+function planVmEntry(input: PlanInput, at: At, coming: Coming): Next | undefined {
+  const { held, entry } = coming;
+  const isHere = held.machine.volumes.some(({ id }) => id === entry.id);
+  if (entry.onDelete !== "Retain" || isHere) return undefined;
+  const filled = held.machine.disks.find(({ name }) => name === entry.disk);
+  return filled === undefined
+    ? planVmSend(input, at, coming)
+    : planVmArrived(input, at, { ...coming, filled });
+}
+
+interface Coming {
+  readonly held: Held;
+  readonly entry: ClaimVolume;
+}
+
+/** It is still to be handed over, unless somebody has said meanwhile that it may go after all. */
+function planVmSend(input: PlanInput, at: At, { held, entry }: Coming): Next {
+  const { claim, machine } = at;
+  const isThere = machine.volumes.some(({ id }) => id === entry.id);
+  const known = claim.volumes?.find(({ id }) => id === entry.id);
+  if (isThere && known !== undefined && known.onDelete !== "Retain") return dropped(held, entry.id);
+  const step = handOverStep(at, held, entry);
+  return planVmSlot(input, at, { held, entry }) ?? bothUnlocked(input, step, [machine, held]);
+}
+
+/** A disk is under its name: first the machine's Claim forgets it, then the keeper's knows. */
+function planVmArrived(
   input: PlanInput,
   at: At,
-  { held, entry }: { readonly held: Held; readonly entry: ClaimVolume },
-): Next | undefined {
+  { held, entry, filled }: Coming & { readonly filled: SeenDisk },
+): Next {
   const { claim, machine } = at;
-  const { id, disk = "" } = entry;
-  if (entry.onDelete !== "Retain" || held.machine.volumes.some((one) => one.id === id)) {
-    return undefined;
-  }
-  const filled = held.machine.disks.find(({ name }) => name === disk);
-  const isThere = machine.volumes.some((one) => one.id === id);
-  const known = claim.volumes?.find((one) => one.id === id);
+  const { id } = entry;
   const step = handOverStep(at, held, entry);
-  if (filled === undefined) {
-    // Somebody has said meanwhile that it may go after all.
-    if (isThere && known !== undefined && known.onDelete !== "Retain") return dropped(held, id);
-    return planVmSlot(input, at, { held, entry }) ?? bothUnlocked(input, step, [machine, held]);
-  }
-  // The hypervisor was cut short, and then finished by hand: the old name leads to nothing now.
-  const isProven = !isThere || input.lastDone === step.intent || known?.onDelete === "Delete";
+  const isThere = machine.volumes.some((one) => one.id === id);
+  const known = claim.volumes?.find((one) => one.id === id)?.onDelete;
+  // Work that was cut short and then finished: the machine's own name for it leads to nothing now.
+  const isProven = !isThere || input.lastDone === step.intent || known === "Delete";
   if (!isProven) return bothUnlocked(input, step, [machine, held]);
-  if (known?.onDelete === "Retain") {
+  if (known === "Retain") {
     return { do: "record", change: { volumes: withoutData(claim, id, isThere) } };
   }
   const volumes = (held.claim.volumes ?? []).map((one) => {
@@ -102,11 +119,7 @@ function dropped({ claim }: Held, id: string): Next {
 }
 
 /** A place in the keeper's mark, on the keeper that is where the machine is. */
-function planVmSlot(
-  input: PlanInput,
-  { machine }: At,
-  { held, entry }: { readonly held: Held; readonly entry: ClaimVolume },
-): Next | undefined {
+function planVmSlot(input: PlanInput, { machine }: At, { held, entry }: Coming): Next | undefined {
   const { disk = "" } = entry;
   const near = planVmKeeperNear(input, machine, held);
   if (near !== undefined || held.machine.mark?.disks[disk] !== undefined) return near;
@@ -142,21 +155,28 @@ function handOverStep({ claim, machine }: At, held: Held, { id, disk = "" }: Cla
 export function planVmTakeBack(input: PlanInput, at: At, kept: KeptDisk): Next {
   const { claim, machine } = at;
   const { keeper } = input;
-  if (claim.keeper !== undefined && claim.keeper.externalId !== kept.keeper) {
-    return planVmKeeperClosed(input, claim) ?? { do: "keep", from: kept.keeper };
-  }
+  const isOther = claim.keeper !== undefined && claim.keeper.externalId !== kept.keeper;
+  const closing = isOther ? planVmKeeperClosed(input, claim) : undefined;
+  if (closing !== undefined) return closing;
   if (keeper === undefined) return { do: "keep", from: kept.keeper };
   const ready = planVmKeeperReady(input, keeper, { node: machine.node, disks: [] });
   if ("do" in ready) return ready;
-  const near = planVmKeeperNear(input, machine, ready);
-  if (near !== undefined) return near;
-  if (claim.volumes?.some(({ id }) => id === kept.volume) !== true) {
-    const { volume: id, storage } = kept;
-    const place = storage === undefined ? {} : { storage };
-    const coming = { id, role: "Disk", state: "Detached", onDelete: "Retain", ...place } as const;
-    return { do: "record", change: { volumes: [...(claim.volumes ?? []), coming] } };
-  }
-  return bothUnlocked(input, takeBackStep(at, ready, kept), [machine, ready]);
+  return (
+    planVmKeeperNear(input, machine, ready) ??
+    expected(claim, kept) ??
+    bothUnlocked(input, takeBackStep(at, ready, kept), [machine, ready])
+  );
+}
+
+/** What is about to come stands in the Claim, as one that has to stay. */
+function expected(
+  { volumes = [] }: ClaimSpec,
+  { volume: id, storage }: KeptDisk,
+): Next | undefined {
+  if (volumes.some((volume) => volume.id === id)) return undefined;
+  const place = storage === undefined ? {} : { storage };
+  const coming = { id, role: "Disk", state: "Detached", onDelete: "Retain", ...place } as const;
+  return { do: "record", change: { volumes: [...volumes, coming] } };
 }
 
 function takeBackStep({ claim, machine }: At, held: Held, { volume, disk }: KeptDisk): Step {

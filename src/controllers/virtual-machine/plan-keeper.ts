@@ -1,6 +1,14 @@
 import type { ClaimSpec } from "../../api/index.ts";
 import { jsonEqual } from "../../kernel/json.ts";
-import type { DiskShape, Failure, Machine, SeenDisk, Shape } from "../../hypervisor/index.ts";
+import type {
+  DiskShape,
+  Failure,
+  ForeignSeen,
+  Lock,
+  Machine,
+  SeenDisk,
+  Shape,
+} from "../../hypervisor/index.ts";
 import { basisOf, isUnsettled, stepOrWait, waitForOpen } from "./next.ts";
 import type { KeeperView, Next, PlanInput } from "./next.ts";
 
@@ -12,20 +20,35 @@ export interface Held {
   readonly machine: Machine;
 }
 
-/** The keeper is no longer needed: destroyed if it holds nothing, else let go with what it holds. */
+/** It is no longer needed: destroyed if it holds nothing, else let go with what it holds. */
 export function planVmKeeperClosed(input: PlanInput, claim: ClaimSpec): Next | undefined {
   const { keeper } = input;
   if (claim.keeper === undefined) return undefined;
   if (keeper === undefined) return { do: "dropKeeper", how: "Forget" };
   const { seen } = keeper;
-  if (seen.at === "unknown") return { do: "fail", failure: seen.failure };
-  if (seen.at === "opaque" && seen.lock.state !== "Dead") {
-    return { do: "wait", kind: "Lock", name: seen.lock.detail };
+  switch (seen.at) {
+    case "unknown":
+      return { do: "fail", failure: seen.failure };
+    case "ours":
+      return planVmKeeperLeft(input, { ...keeper, machine: seen.machine });
+    case "opaque":
+      return waitForLock(seen.lock) ?? orUnsettled(input, { do: "dropKeeper", how: "Release" });
+    case "absent":
+      return orUnsettled(input, { do: "dropKeeper", how: "Retire" });
+    case "foreign": {
+      const how = keeper.claim.everStood ? "Release" : "Retire";
+      return orUnsettled(input, { do: "dropKeeper", how });
+    }
   }
-  if (seen.at === "ours") return planVmKeeperLeft(input, { ...keeper, machine: seen.machine });
-  if (isUnsettled(input)) return waitForOpen(input);
-  const isNothing = seen.at === "absent" || (seen.at === "foreign" && !keeper.claim.everStood);
-  return { do: "dropKeeper", how: isNothing ? "Retire" : "Release" };
+}
+
+/** Nothing is concluded while a request of ours may still take effect. */
+function orUnsettled(input: PlanInput, next: Next): Next {
+  return isUnsettled(input) ? waitForOpen(input) : next;
+}
+
+function waitForLock({ state, detail }: Lock): Next | undefined {
+  return state === "Dead" ? undefined : { do: "wait", kind: "Lock", name: detail };
 }
 
 function planVmKeeperLeft(input: PlanInput, held: Held): Next {
@@ -80,21 +103,23 @@ export function planVmKeeperReady(
     case "unknown":
       return { do: "fail", failure: seen.failure };
     case "opaque":
-      if (seen.lock.state !== "Dead") return { do: "wait", kind: "Lock", name: seen.lock.detail };
-      return isUnsettled(input) ? waitForOpen(input) : { do: "dropKeeper", how: "Release" };
-    case "absent":
-      if (isUnsettled(input)) return waitForOpen(input);
-      return claim.everStood ? { do: "dropKeeper", how: "Retire" } : makeKeeper(claim, place);
-    case "foreign": {
-      if (isUnsettled(input)) return waitForOpen(input);
-      const { machine, reason } = seen;
-      if (reason === "Released" && machine !== undefined) return adoptKeeper(input, claim, machine);
-      if (!claim.everStood) return { do: "dropKeeper", how: "Retire" };
-      return { do: "fail", failure: keeperLost(claim, seen.detail) };
+      return waitForLock(seen.lock) ?? orUnsettled(input, { do: "dropKeeper", how: "Release" });
+    case "absent": {
+      const gone: Next = { do: "dropKeeper", how: "Retire" };
+      return orUnsettled(input, claim.everStood ? gone : makeKeeper(claim, place));
     }
+    case "foreign":
+      return orUnsettled(input, planVmKeeperForeign(input, claim, seen));
     case "ours":
       return planVmKeeperKnown(claim, seen.machine) ?? { claim, machine: seen.machine };
   }
+}
+
+function planVmKeeperForeign(input: PlanInput, claim: ClaimSpec, seen: ForeignSeen): Next {
+  const { machine, reason, detail } = seen;
+  if (reason === "Released" && machine !== undefined) return adoptKeeper(input, claim, machine);
+  if (!claim.everStood) return { do: "dropKeeper", how: "Retire" };
+  return { do: "fail", failure: keeperLost(claim, detail) };
 }
 
 function planVmKeeperKnown(claim: ClaimSpec, machine: Machine): Next | undefined {

@@ -14,15 +14,8 @@ import { changeClass, isOff, type Found, type Next, type PlanInput } from "./nex
 
 /** A machine that is ours and should stand: disks, sizes, shape, power, in this order. */
 export function planVmMachine(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
-  const change = claimChange(input, claim, machine);
-  if (change !== undefined) return { do: "record", change };
-  const made = input.declared.madeFrom;
-  // One that was made before this was written down, or that was taken over, counts from now on.
-  if (claim.everStood && claim.madeFrom === undefined && made !== undefined) {
-    return { do: "record", change: { madeFrom: made } };
-  }
-  const taken = planVmTakenBack(input, { claim, machine });
-  if (taken !== undefined) return taken;
+  const known = planVmKnown(input, claim, machine);
+  if (known !== undefined) return known;
   const found = compare(input, claim, machine);
   const refusal = refusalOf(input, claim, found);
   if (refusal !== undefined) return refusal;
@@ -38,6 +31,18 @@ export function planVmMachine(input: PlanInput, claim: ClaimSpec, machine: Machi
       isLeftAlone,
     })
   );
+}
+
+/** What was seen is written down before anything is done. */
+function planVmKnown(input: PlanInput, claim: ClaimSpec, machine: Machine): Next | undefined {
+  const change = claimChange(input, claim, machine);
+  if (change !== undefined) return { do: "record", change };
+  const { madeFrom } = input.declared;
+  // One that was made before this was written down, or that was taken over, counts from now on.
+  if (claim.everStood && claim.madeFrom === undefined && madeFrom !== undefined) {
+    return { do: "record", change: { madeFrom } };
+  }
+  return planVmTakenBack(input, { claim, machine });
 }
 
 function planVmRest(

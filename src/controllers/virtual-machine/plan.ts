@@ -68,14 +68,20 @@ function planVmAbsent(input: PlanInput, claim: ClaimSpec): Next {
   if (claim.everStood && declared.onMissing !== "Recreate") {
     return { do: "fail", failure: missing(claim) };
   }
-  const { madeFrom } = declared;
-  if (claim.everStood && madeFrom !== undefined && !jsonEqual(madeFrom, claim.madeFrom ?? [])) {
-    return { do: "record", change: { madeFrom } };
-  }
-  if ((claim.volumes ?? []).length > 0) {
-    return planVmSeedGone(input, claim, claim.node) ?? planVmAnew(claim, leftovers);
-  }
-  return planVmCreate(input, claim);
+  return planVmSaidAnew(input, claim) ?? planVmMade(input, claim);
+}
+
+/** What is made anew is made from what is said now. */
+function planVmSaidAnew({ declared }: PlanInput, claim: ClaimSpec): Next | undefined {
+  const { madeFrom = claim.madeFrom } = declared;
+  if (!claim.everStood || madeFrom === undefined) return undefined;
+  const isSame = jsonEqual(madeFrom, claim.madeFrom ?? []);
+  return isSame ? undefined : { do: "record", change: { madeFrom } };
+}
+
+function planVmMade(input: PlanInput, claim: ClaimSpec): Next {
+  if ((claim.volumes ?? []).length === 0) return planVmCreate(input, claim);
+  return planVmSeedGone(input, claim, claim.node) ?? planVmAnew(claim, input.leftovers);
 }
 
 function planVmCreate(input: PlanInput, claim: ClaimSpec): Next {

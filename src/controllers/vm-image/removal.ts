@@ -1,13 +1,13 @@
-import { vmImageKind } from "../../api/index.ts";
 import type { VMImage } from "../../api/index.ts";
-import type { Answer, ImageFile, RemoveImage } from "../../hypervisor/index.ts";
+import type { RemoveImage } from "../../hypervisor/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
 import { objectKey } from "../../kernel/object.ts";
-import { again, writeStatus, type Outcome } from "../../runtime/index.ts";
+import { again, type Outcome } from "../../runtime/index.ts";
 import type { Connection } from "../hypervisor/index.ts";
 import type { ImageDeps } from "./deps.ts";
 import { fileNameOf, useOf, type Copy } from "./plan.ts";
-import { imageStatusOf, type ImageView } from "./status.ts";
+import type { ImageView } from "./status.ts";
+import { write } from "./writing.ts";
 
 const removeMs = 60_000;
 const lookMs = 1_000;
@@ -34,7 +34,7 @@ export async function removeOld(
   if (copy === undefined) return undefined;
   const removed = copy.brought ? await removeCopy(image, deps, copy) : "gone";
   if (removed !== "gone") return removed;
-  await note(image, deps, { copies: copies.filter((one) => one !== copy) });
+  await write(image, deps, { copies: copies.filter((one) => one !== copy) });
   return again("Removed");
 }
 
@@ -45,18 +45,16 @@ async function removeCopy(image: VMImage, deps: ImageDeps, copy: Copy): Promise<
   const { connection } = reach;
   const node = copy.node ?? nodeWith(connection, copy.storage);
   if (node === undefined) return "gone";
-  const found = await fileOf(connection, image, { copy, node });
-  if (!found.ok) return { failure: found.failure };
-  const file = found.value;
-  const [, algorithm, digest] = ownName.exec(file?.fileName ?? "") ?? [];
-  if (file === undefined || algorithm === undefined) return "gone";
-  if (isNamedElsewhere(image, deps, file.fileName)) return "gone";
-  const { fileName } = file;
+  const fileName = copy.fileName ?? fileNameOf(image);
+  const checksum = checksumOf(fileName);
+  if (checksum === undefined || isNamedElsewhere(image, deps, fileName)) return "gone";
   const place = { use: useOf(image), node, storage: copy.storage, fileName };
-  return begin(image, deps, {
-    connection,
-    operation: { kind: "removeImage", ...place, checksum: `${algorithm}:${digest ?? ""}` },
-  });
+  return begin(image, deps, { connection, operation: { kind: "removeImage", ...place, checksum } });
+}
+
+function checksumOf(fileName: string): string | undefined {
+  const [, algorithm, digest] = ownName.exec(fileName) ?? [];
+  return algorithm === undefined ? undefined : `${algorithm}:${digest ?? ""}`;
 }
 
 async function begin(
@@ -68,7 +66,7 @@ async function begin(
   const { fileName, storage, node } = operation;
   const nowMs = deps.clock.nowMs();
   const intent = `Removes ${fileName} from ${storage} on ${node} of ${connection.name}.`;
-  await note(image, deps, {
+  await write(image, deps, {
     copies: image.status?.copies ?? [],
     operation: {
       id: deps.random.uuid(),
@@ -86,6 +84,7 @@ async function begin(
     case "blocked":
       return again("Blocked", blockedMs);
     case "done":
+      return "gone";
     case "task":
     case "progressed":
     case "changed":
@@ -94,22 +93,6 @@ async function begin(
       // Whether it is gone is seen by looking.
       return again("Removing", lookMs);
   }
-}
-
-/** The file of a copy; of one that was only on its way, by the name that it was to have. */
-async function fileOf(
-  { driver }: Connection,
-  image: VMImage,
-  { copy, node }: { readonly copy: Copy; readonly node: string },
-): Promise<Answer<ImageFile | undefined>> {
-  const place = { node, storage: copy.storage };
-  const files = await (useOf(image) === "Disc" ? driver.discs(place) : driver.images(place));
-  if (!files.ok) return files;
-  const named = copy.fileName ?? fileNameOf(image);
-  const value = files.value.find(({ volume, fileName }) => {
-    return fileName === named && (copy.volume === undefined || copy.volume === volume);
-  });
-  return { ok: true, value };
 }
 
 function isNamedElsewhere(image: VMImage, deps: ImageDeps, fileName: string): boolean {
@@ -124,10 +107,4 @@ function isNamedElsewhere(image: VMImage, deps: ImageDeps, fileName: string): bo
 
 function nodeWith({ inventory }: Connection, storage: string): string | undefined {
   return inventory.storages.find(({ name, isUsable }) => name === storage && isUsable)?.node;
-}
-
-async function note(found: VMImage, deps: ImageDeps, view: ImageView): Promise<void> {
-  const image = deps.images.get(objectKey(found.metadata)) ?? found;
-  const status = imageStatusOf(image, view, deps.clock.nowMs());
-  deps.images.note(await writeStatus<VMImage>(deps.client.of(vmImageKind), image, status));
 }

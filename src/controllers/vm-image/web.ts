@@ -58,7 +58,7 @@ export async function addressRefusal(
   mayUse: (address: string) => boolean,
 ): Promise<Failure | undefined> {
   const { hostname } = new URL(url);
-  const host = hostname.replace(/^\[|\]$/g, "");
+  const host = hostname.replaceAll(/^\[|\]$/g, "");
   const addresses =
     isIP(host) === 0 ? await web.resolve(host) : { ok: true as const, value: [host] };
   if (!addresses.ok) return addresses.failure;

@@ -80,14 +80,20 @@ export class Laws {
   /** Laws 2, 4 and 7, at every change of a VirtualMachine. */
   atVmChange({ before, after }: VmChange): void {
     if (after === undefined) {
-      if (before !== undefined) this.#demandNothingLeft(before);
-      if (before !== undefined) this.#demandKept(before);
+      if (before !== undefined) this.#demandLeft(before);
       return;
     }
-    const isLeaving = after.metadata.deletionTimestamp !== undefined;
-    if (isLeaving && before?.metadata.deletionTimestamp === undefined) this.#noteStaying(after);
-    if (isReady(after) && !(before !== undefined && isReady(before))) this.#demandSeen(after);
-    if (isMissing(after) && !(before !== undefined && isMissing(before))) this.#demandGone(after);
+    const became = (is: (vm: VirtualMachine) => boolean): boolean => {
+      return is(after) && !(before !== undefined && is(before));
+    };
+    if (became(isLeaving)) this.#noteStaying(after);
+    if (became(isReady)) this.#demandSeen(after);
+    if (became(isMissing)) this.#demandGone(after);
+  }
+
+  #demandLeft(vm: VirtualMachine): void {
+    this.#demandNothingLeft(vm);
+    this.#demandKept(vm);
   }
 
   /** The object is gone: so is what was made for it, or somebody else knows of it. */
@@ -147,6 +153,10 @@ export class Laws {
 function demandEmpty({ name }: Site, { externalId, volumes = [] }: ClaimSpec): void {
   if (!volumes.some(({ onDelete }) => onDelete === "Retain")) return;
   throw new Violation(4, `the keeper ${externalId} on ${name} was destroyed with what it keeps`);
+}
+
+function isLeaving({ metadata }: VirtualMachine): boolean {
+  return metadata.deletionTimestamp !== undefined;
 }
 
 function stayKey({ uid = "" }: VirtualMachine["metadata"], disk: string): string {

@@ -70,15 +70,15 @@ async function isListed(
   node: string,
   volume: string,
 ): Promise<Answer<boolean>> {
-  const listed = await volumesUnder(context, node, volume, parseVolume(volume)?.owner ?? "");
+  const vmid = parseVolume(volume)?.owner ?? "";
+  const listed = await volumesUnder(context, volume, { node, vmid });
   return listed.ok ? answered(listed.value.includes(volume)) : listed;
 }
 
 async function volumesUnder(
   { api }: DriverContext,
-  node: string,
   beside: string,
-  vmid: string,
+  { node, vmid }: { readonly node: string; readonly vmid: string },
 ): Promise<Answer<readonly string[]>> {
   const { storage = "" } = parseVolume(beside) ?? {};
   const listed = await listVolumes(api, { node, storage }, { content: "images", vmid });
@@ -93,7 +93,8 @@ async function finish(context: DriverContext, way: Way, fence: Fence): Promise<B
   const { volume, to } = operation;
   const { config, place } = receiver;
   if (config.values[slot] !== undefined) return { outcome: "done" };
-  const listed = await volumesUnder(context, place.node, volume, place.externalId);
+  const receives = { node: place.node, vmid: place.externalId };
+  const listed = await volumesUnder(context, volume, receives);
   if (!listed.ok) return refused(listed.failure);
   const drives = [...drivesOf(config), ...config.pending.leavingDrives];
   const used = new Set(drives.flatMap(([, text]) => volumesOf(text)));
@@ -126,7 +127,9 @@ function notHeld({ volume, claim }: HandOver): Failure {
   return {
     category: "OrphanedVolumes",
     message: `${volume} has to stay, and VM ${claim.externalId} does not refer to it any more`,
-    remedy: `Attach it again (qm rescan --vmid ${claim.externalId}), or move it to another machine.`,
+    remedy:
+      `Attach it again (qm rescan --vmid ${claim.externalId}), ` +
+      "or move it to another machine by hand.",
   };
 }
 
@@ -135,10 +138,11 @@ function immovable({ volume, claim, to }: HandOver, failure: Failure): Failure {
   if (failure.category !== "CreationFailed" && failure.category !== "ConfigurationError") {
     return failure;
   }
+  const target = to.claim.externalId;
   return {
     ...failure,
     category: "OrphanedVolumes",
-    message: `${volume} has to stay and cannot be moved to VM ${to.claim.externalId}: ${failure.message}`,
+    message: `${volume} has to stay and cannot be moved to VM ${target}: ${failure.message}`,
     remedy:
       `Remove what holds it (a snapshot: qm listsnapshot ${claim.externalId}), copy its data away, ` +
       "or set onDelete: Delete for the disk, or spec.deletionPolicy: Retain for the machine.",
