@@ -77,12 +77,14 @@ async function reserveKeeper(turn: ConnectedTurn, claim: Claim): Promise<Outcome
   const { externalId = "", identity = "" } = claim.spec.keeper ?? {};
   const there = (await deps.ledger.read(connection.systemId, externalId))?.spec;
   // A new one is made to give disks to, and never to take any from.
-  if (there === undefined) {
-    return isDeleting(vm) ? reserveNew(turn, claim) : giveUpKeeper(turn, claim);
-  }
-  if (isFor(there, claim.spec)) return again("KeeperReserved");
+  if (there === undefined && isDeleting(vm)) return reserveNew(turn, claim);
+  if (there !== undefined && isFor(there, claim.spec)) return again("KeeperReserved");
+  const isIt = there !== undefined && isLetGo(there) && there.identity === identity;
   // What somebody else has, or what rests, is of no use.
-  if (!isLetGo(there) || there.identity !== identity) return giveUpKeeper(turn, claim);
+  return isIt ? takeUp(turn, claim, there) : giveUpKeeper(turn, claim);
+}
+
+async function takeUp(turn: ConnectedTurn, claim: Claim, there: ClaimSpec): Promise<Outcome> {
   const { node = "", preflightVolumes = [] } = there;
   const reservation = reservationOf(turn, claim, node);
   const kept = { role: "Keeper", ...keptOf(there, claim.spec) } as const;
