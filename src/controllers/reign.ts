@@ -150,6 +150,8 @@ export class Reign {
       fence: { mayWrite },
       connections: this.#connections,
       images: this.#images,
+      allImages: images,
+      web: options.web,
       memory: this.#imageMemory,
     };
     return this.#start({

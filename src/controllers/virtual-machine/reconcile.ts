@@ -16,6 +16,8 @@ import { performStep, restartHandled, slotMs } from "./effects.ts";
 import { failVm, handledOf, hasGivenUp } from "./failing.ts";
 import { cloneHints } from "./fills.ts";
 import { askAgainMs, askGuest } from "./guest.ts";
+import { chooseKeeper, dropKeeper, findKeeper, lookAtKeeper } from "./keeper.ts";
+import { keptDisks } from "./kept-disks.ts";
 import type { Next, OpenOperation, PlanInput } from "./next.ts";
 import { planVm } from "./plan.ts";
 import { startIntent } from "./plan-power.ts";
@@ -109,6 +111,7 @@ async function connectAndGo(turn: Turn): Promise<Outcome> {
   const claim = await deps.ledger.find(vm);
   if (!claim.ok) return failVm(turn, claim.failure);
   connected.claim = claim.value;
+  connected.keeper = await findKeeper(connected);
   const open = await settleOperation(connected);
   if (open !== undefined && "type" in open) return open;
   return observeAndPlan(connected, open);
@@ -144,6 +147,8 @@ async function observeAndPlan(
     seenPool: poolOf(turn, claim.spec),
     hasAgentAnswered: hasAnswered(turn.vm),
     lastDone: turn.memory.done?.intent,
+    keeper: await lookAtKeeper(turn),
+    kept: isDeleting(turn.vm) ? [] : keptDisks(turn),
     changeOf: (path, machine) => driver.changeOf(path, machine),
   };
   const next = await lookCloser(turn, input, await recordAndPlan(turn, input));
@@ -209,11 +214,29 @@ function needsPower({ vm, memory }: ConnectedTurn, claim: ClaimSpec): boolean {
 async function recordAndPlan(turn: ConnectedTurn, input: PlanInput): Promise<Next> {
   let next = planVm(input);
   for (let times = 0; times < recordsMax; times += 1) {
-    if (next.do !== "record" || input.seen.at !== "ours") return next;
-    await record(turn, next);
-    next = planVm({ ...input, claim: turn.claim?.spec });
+    if (input.seen.at !== "ours") return next;
+    if (next.do === "record") await record(turn, next);
+    else if (next.do === "recordKeeper") await recordKeeper(turn, next);
+    else return next;
+    next = planVm({ ...input, claim: turn.claim?.spec, ...keeperPart(turn, input) });
   }
   return next;
+}
+
+function keeperPart({ keeper }: ConnectedTurn, input: PlanInput): Pick<PlanInput, "keeper"> {
+  if (keeper === undefined || input.keeper === undefined) return {};
+  return { keeper: { ...input.keeper, claim: keeper.spec } };
+}
+
+async function recordKeeper(
+  turn: ConnectedTurn,
+  { change }: Next & { do: "recordKeeper" },
+): Promise<void> {
+  const { keeper, deps } = turn;
+  if (keeper === undefined) return;
+  const isBinding = change.state === "Bound" && keeper.spec.boundAt === undefined;
+  const boundAt = isBinding ? { boundAt: formatTime(deps.clock.nowMs()) } : {};
+  turn.keeper = await deps.ledger.record(keeper, { ...change, ...boundAt });
 }
 
 async function reserveFrom(
@@ -234,6 +257,13 @@ async function act(turn: ConnectedTurn, next: Next, declaring: Declaring): Promi
     case "record":
       await record(turn, next);
       return again("Recorded");
+    case "keep":
+      return chooseKeeper(turn, next);
+    case "recordKeeper":
+      await recordKeeper(turn, next);
+      return again("Recorded");
+    case "dropKeeper":
+      return dropKeeper(turn, next);
     case "step":
       return performStep(turn, next.step);
     case "wait":
@@ -297,13 +327,17 @@ async function finish(
   const { deps, claim } = turn;
   if (claim !== undefined && how === "Retire") await deps.ledger.retire(claim);
   if (claim !== undefined && how === "Release") {
-    const isHusk = turn.seen?.at === "foreign" && turn.seen.reason === "Husk";
-    const why = isHusk
-      ? "an empty reservation that nothing proves to be ours"
-      : "retained by policy";
-    await deps.ledger.release(claim, why);
+    await deps.ledger.release(claim, releaseReason(turn.seen));
   }
   return letGo(turn);
+}
+
+function releaseReason(seen: Seen | undefined): string {
+  if (seen?.at === "foreign" && seen.reason === "Husk") {
+    return "an empty reservation that nothing proves to be ours";
+  }
+  if (seen?.at !== "ours") return "retained by policy";
+  return "retained by policy while it was suspended, so its mark does not say so";
 }
 
 /** Nothing of ours is left, or it was let go: only now may the object go. */

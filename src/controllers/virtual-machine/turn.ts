@@ -101,6 +101,8 @@ export interface Turn {
   readonly memory: VmMemory;
   vm: VirtualMachine;
   claim?: Claim | undefined;
+  /** The keeper that the Claim names, once it has a Claim of its own. */
+  keeper?: Claim | undefined;
   connection?: Connection;
   seen?: Seen;
   /** The node that was chosen, also while something else is still missing. */
