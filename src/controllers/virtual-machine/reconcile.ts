@@ -41,6 +41,8 @@ const recordsMax = 3;
 
 /** Nobody moves up in a line by looking; this often it is looked at all the same. */
 const lookInLineMs = 5 * 60_000;
+/** What preflight saw of an id counts for so long. */
+const freshMs = 60_000;
 const lockMs = 5_000;
 const settleMs = 1_000;
 
@@ -179,9 +181,8 @@ async function lookCloser(turn: ConnectedTurn, input: PlanInput, next: Next): Pr
 /** What stands under the Claim. Nothing does where nothing was ever sent: preflight has looked. */
 async function see(turn: ConnectedTurn, claim: Claim, withoutPower: boolean): Promise<Seen> {
   const { memory, deps, driver, vm } = turn;
-  const isFresh = memory.reserved === claim.metadata.name && vm.status?.operation === undefined;
+  if (isFresh(turn, claim)) return { at: "absent" };
   delete memory.reserved;
-  if (isFresh && claim.spec.state === "Reserved") return { at: "absent" };
   const { sight } = memory;
   delete memory.sight;
   if (sight !== undefined && withoutPower) return sight;
@@ -189,6 +190,14 @@ async function see(turn: ConnectedTurn, claim: Claim, withoutPower: boolean): Pr
   const workerNeverStarted = vm.status?.operation?.task === noWorker;
   const hints = { sinceMs, workerNeverStarted, withoutPower, ...cloneHints(turn) };
   return driver.observe(claim.spec, hints);
+}
+
+/** Also after a while in line: whoever took the id since keeps it, because making it is refused. */
+function isFresh({ memory, deps, vm }: ConnectedTurn, { metadata, spec }: Claim): boolean {
+  const { claim, sinceMs = 0 } = memory.reserved ?? {};
+  const isKnown = claim === metadata.name && vm.status?.operation === undefined;
+  const isNew = deps.clock.monotonicMs() - sinceMs < freshMs;
+  return isKnown && isNew && spec.state === "Reserved";
 }
 
 /** A machine in the making was never started, as long as nobody wrote down that it should be. */
