@@ -32,7 +32,7 @@ export interface Calls {
   readonly timedOut: number;
 }
 
-export const noCalls: Calls = {
+const noCalls: Calls = {
   writes: 0,
   looks: 0,
   ticks: 0,
@@ -72,7 +72,7 @@ export function tasksOf({ cluster }: ProxmoxModel): TaskRecord[] {
   });
 }
 
-export function countCall(calls: Calls, request: { method: string; path: string }): Calls {
+function countCall(calls: Calls, request: { method: string; path: string }): Calls {
   const { method, path } = request;
   if (method !== "GET") return { ...calls, writes: calls.writes + 1 };
   if (/\/tasks\/[^/]+\/status/.test(path)) return { ...calls, looks: calls.looks + 1 };
@@ -80,7 +80,25 @@ export function countCall(calls: Calls, request: { method: string; path: string 
   return { ...calls, reads: calls.reads + 1 };
 }
 
-export function countFailure(calls: Calls, reason: string): Calls {
+/** Counts what a cluster is asked, and what it refuses, since the last time. */
+export function countCalls(model: ProxmoxModel): () => Calls {
+  let calls = noCalls;
+  const send = model.send.bind(model);
+  model.send = async (request) => {
+    const path = request.path.replace(/\?.*/, "");
+    calls = countCall(calls, { method: request.method, path });
+    const reply = await send(request);
+    if (reply.status >= 400) calls = countFailure(calls, reply.reason);
+    return reply;
+  };
+  return () => {
+    const counted = calls;
+    calls = noCalls;
+    return counted;
+  };
+}
+
+function countFailure(calls: Calls, reason: string): Calls {
   const isLate = /lock|timeout|timed out/i.test(reason);
   return { ...calls, failed: calls.failed + 1, timedOut: calls.timedOut + (isLate ? 1 : 0) };
 }
