@@ -76,7 +76,7 @@ function countCall(calls: Calls, request: { method: string; path: string }): Cal
   const { method, path } = request;
   if (method !== "GET") return { ...calls, writes: calls.writes + 1 };
   if (/\/tasks\/[^/]+\/status/.test(path)) return { ...calls, looks: calls.looks + 1 };
-  if (/\/cluster\/resources$/.test(path)) return { ...calls, ticks: calls.ticks + 1 };
+  if (path.endsWith("/cluster/resources")) return { ...calls, ticks: calls.ticks + 1 };
   return { ...calls, reads: calls.reads + 1 };
 }
 

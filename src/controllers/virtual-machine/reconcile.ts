@@ -54,15 +54,21 @@ export async function reconcileVm(key: string, deps: VmDeps): Promise<Outcome> {
   deps.memory.set(key, memory);
   const turn: Turn = { key, deps, memory, vm, isOpen: false };
   if (annotationOf(vm.metadata, "paused") === "true") return pause(turn);
-  const waitMs = backoffMs(turn);
-  if (waitMs > 0) return again("Backoff", waitMs);
+  const waiting = stillWaits(turn);
+  if (waiting !== undefined) return waiting;
   delete memory.retry;
-  if (isInLine(turn)) return again("Slot", slotMs);
   const isHeld = vm.metadata.finalizers?.includes(finalizers.machine) ?? false;
   if (isDeleting(vm)) return isHeld ? connectAndGo(turn) : settled;
   const objects = deps.client.of(virtualMachineKind);
   turn.vm = deps.vms.note(await addFinalizer<VirtualMachine>(objects, vm, finalizers.machine));
   return hasGivenUp(turn) ? stalled("GivenUp") : connectAndGo(turn);
+}
+
+/** A failure rests, or its turn at a slot has not come. */
+function stillWaits(turn: Turn): Outcome | undefined {
+  const waitMs = backoffMs(turn);
+  if (waitMs > 0) return again("Backoff", waitMs);
+  return isInLine(turn) ? again("Slot", slotMs) : undefined;
 }
 
 /** Nothing is done for it; an operation that is open stays open. */
