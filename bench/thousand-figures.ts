@@ -1,7 +1,7 @@
 import { mostAtOnce } from "../src/controllers/testing/at-once.ts";
 import { type Clock, sleep } from "../src/kernel/clock.ts";
 import type { ProxmoxModel } from "../src/sim/index.ts";
-import { show } from "./support.ts";
+import { show, spreadOf } from "./support.ts";
 
 /** What is asked of a run. */
 export interface RunOptions {
@@ -136,11 +136,21 @@ export function showCluster(name: string, tasks: readonly TaskRecord[], tookMs: 
     "busiest storage s": boundMs / 1000,
     "idlest s": Math.min(...busyMs) / 1000,
   });
+  const pauses = [...byNode.values()].flatMap(pausesMs);
+  const { p50, p90, p99, max } = spreadOf(pauses);
+  const spread = { "p50 ms": p50, "p90 ms": p90, "p99 ms": p99, "max ms": max };
+  show(`${name}: from copy to copy`, { n: String(pauses.length), ...spread });
   show(`${name}: the cluster`, {
     "machines per node": `${Math.min(...counts)}-${Math.max(...counts)}`,
     "most copies at once on a storage": String(Math.max(...[...byNode.values()].map(mostAtOnce))),
     "failed tasks": String(tasks.filter(({ exitStatus }) => exitStatus !== "OK").length),
   });
+}
+
+/** From the end of each copy onto a storage to the start of the next. */
+function pausesMs(copies: readonly TaskRecord[]): number[] {
+  const sorted = copies.toSorted((left, right) => left.startMs - right.startMs);
+  return sorted.slice(1).map(({ startMs }, index) => startMs - (sorted[index]?.endMs ?? startMs));
 }
 
 function sumMs(tasks: readonly TaskRecord[]): number {
