@@ -43,6 +43,8 @@ const recordsMax = 3;
 
 /** Nobody moves up in a line by looking; this often it is looked at all the same. */
 const lookInLineMs = 5 * 60_000;
+/** What preflight saw of an id counts for so long. */
+const freshMs = 60_000;
 const lockMs = 5_000;
 const settleMs = 1_000;
 /** What has lasted for long is looked at less often: a tenth of that time later. */
@@ -57,15 +59,21 @@ export async function reconcileVm(key: string, deps: VmDeps): Promise<Outcome> {
   deps.memory.set(key, memory);
   const turn: Turn = { key, deps, memory, vm, isOpen: false };
   if (annotationOf(vm.metadata, "paused") === "true") return pause(turn);
-  const waitMs = backoffMs(turn);
-  if (waitMs > 0) return again("Backoff", waitMs);
+  const waiting = stillWaits(turn);
+  if (waiting !== undefined) return waiting;
   delete memory.retry;
-  if (isInLine(turn)) return again("Slot", slotMs);
   const isHeld = vm.metadata.finalizers?.includes(finalizers.machine) ?? false;
   if (isDeleting(vm)) return isHeld ? connectAndGo(turn) : settled;
   const objects = deps.client.of(virtualMachineKind);
   turn.vm = deps.vms.note(await addFinalizer<VirtualMachine>(objects, vm, finalizers.machine));
   return hasGivenUp(turn) ? stalled("GivenUp") : connectAndGo(turn);
+}
+
+/** A failure rests, or its turn at a slot has not come. */
+function stillWaits(turn: Turn): Outcome | undefined {
+  const waitMs = backoffMs(turn);
+  if (waitMs > 0) return again("Backoff", waitMs);
+  return isInLine(turn) ? again("Slot", slotMs) : undefined;
 }
 
 /** Nothing is done for it; an operation that is open stays open. */
@@ -187,9 +195,8 @@ async function lookCloser(turn: ConnectedTurn, input: PlanInput, next: Next): Pr
 /** What stands under the Claim. Nothing does where nothing was ever sent: preflight has looked. */
 async function see(turn: ConnectedTurn, claim: Claim, withoutPower: boolean): Promise<Seen> {
   const { memory, deps, driver, vm } = turn;
-  const isFresh = memory.reserved === claim.metadata.name && vm.status?.operation === undefined;
+  if (isFresh(turn, claim)) return { at: "absent" };
   delete memory.reserved;
-  if (isFresh && claim.spec.state === "Reserved") return { at: "absent" };
   const { sight } = memory;
   delete memory.sight;
   if (sight !== undefined && withoutPower) return sight;
@@ -197,6 +204,14 @@ async function see(turn: ConnectedTurn, claim: Claim, withoutPower: boolean): Pr
   const workerNeverStarted = vm.status?.operation?.task === noWorker;
   const hints = { sinceMs, workerNeverStarted, withoutPower, ...cloneHints(turn) };
   return driver.observe(claim.spec, hints);
+}
+
+/** Also after a while in line: whoever took the id since keeps it, because making it is refused. */
+function isFresh({ memory, deps, vm }: ConnectedTurn, { metadata, spec }: Claim): boolean {
+  const { claim, sinceMs = 0 } = memory.reserved ?? {};
+  const isKnown = claim === metadata.name && vm.status?.operation === undefined;
+  const isNew = deps.clock.monotonicMs() - sinceMs < freshMs;
+  return isKnown && isNew && spec.state === "Reserved";
 }
 
 /** A machine in the making was never started, as long as nobody wrote down that it should be. */

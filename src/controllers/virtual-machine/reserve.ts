@@ -109,9 +109,11 @@ async function writeReservation(turn: ConnectedTurn, reservation: Reservation): 
   });
   const reserved = await turn.deps.ledger.reserve(reservation);
   if (reserved.is === "ours") {
-    const name = reserved.claim.metadata.name ?? "";
-    const isNew = !reserved.claim.spec.everStood;
-    if (isNew && turn.vm.status?.operation === undefined) turn.memory.reserved = name;
+    const { metadata, spec } = reserved.claim;
+    const sinceMs = turn.deps.clock.monotonicMs();
+    if (!spec.everStood && turn.vm.status?.operation === undefined) {
+      turn.memory.reserved = { claim: metadata.name ?? "", sinceMs };
+    }
     return again("Reserved");
   }
   if (mayChooseAnother(turn)) return avoidId(turn, externalId);
