@@ -31,9 +31,9 @@ export {
   type LeaderLeaseOptions,
   type LeaderTerm,
 } from "./leader-lease.ts";
-export { formatMetrics, metricsContentType } from "./metrics-text.ts";
 export {
   createMetrics,
+  metricsContentType,
   secondsBuckets,
   type Counter,
   type Gauge,
