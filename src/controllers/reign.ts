@@ -9,7 +9,6 @@ import {
   relatedObjects,
   startController,
   type Controller,
-  type ControllerMetrics,
   type ControllerOptions,
   type EventRecorder,
   type RetryPolicy,
@@ -17,9 +16,11 @@ import {
   type Source,
 } from "../runtime/index.ts";
 import { Ledger, reconcileClaim, WrittenObjects } from "./claims/index.ts";
-import { Connections, reconcileHypervisor, type Session } from "./hypervisor/index.ts";
+import { Connections, reconcileHypervisor, type Reach, type Session } from "./hypervisor/index.ts";
 import type { Informers } from "./informers.ts";
+import type { Meters } from "./meters.ts";
 import type { ControllersOptions } from "./options.ts";
+import { createReports, type Reports } from "./reports/index.ts";
 import { reconcileVm, TaskPace, type VmMemory } from "./virtual-machine/index.ts";
 import { imagesWanted, reconcileImage, wishesFor, type ImageMemory } from "./vm-image/index.ts";
 
@@ -33,7 +34,7 @@ export interface Ground {
   readonly mayWrite: () => boolean;
   /** How long what an earlier leader sent may still take effect. */
   readonly writableInMs: () => number;
-  readonly metricsOf: (controller: string) => ControllerMetrics;
+  readonly meters: Meters;
 }
 
 const concurrencyDefault = 32;
@@ -59,7 +60,9 @@ export class Reign {
   readonly #vmMemory = new Map<string, VmMemory>();
   readonly #imageMemory = new Map<string, ImageMemory>();
   readonly #controllers: Record<"claim" | "hypervisor" | "image" | "vm", Controller>;
+  readonly #reports: Reports;
   readonly #unlisten: () => void;
+  readonly #unfollow: () => void;
 
   constructor(ground: Ground) {
     this.#ground = ground;
@@ -72,6 +75,12 @@ export class Reign {
     this.#ledger.systemOf = (name) => this.#hypervisors.get(name)?.spec.systemId;
     const component = "berth.dev/controllers";
     this.#events = createEventRecorder({ client, clock, random, component, instance });
+    const { log } = options;
+    const { operations: metrics, places } = ground.meters;
+    this.#reports = createReports({ clock, events: this.#events, log, metrics });
+    const { hypervisors } = informers;
+    const reach = (name: string): Reach => this.#connections.of(name);
+    this.#unfollow = places.follow({ hypervisors, reach, slots: () => ground.slots.view() });
     this.#controllers = {
       claim: this.#startClaims(),
       hypervisor: this.#startHypervisors(),
@@ -89,6 +98,7 @@ export class Reign {
   /** Starts nothing more, and resolves when what runs has ended. */
   async stop(): Promise<void> {
     this.#unlisten();
+    this.#unfollow();
     await Promise.all(Object.values(this.#controllers).map((controller) => controller.stop()));
     await this.#events.stop();
     for (const { driver } of this.#sessions.values()) driver.close();
@@ -97,12 +107,13 @@ export class Reign {
   #start(
     options: Pick<ControllerOptions, "name" | "sources" | "reconcile" | "concurrency" | "resyncMs">,
   ): Controller {
-    const { clock, random, log } = this.#ground.options;
+    const { clock, random, log, outside } = this.#ground.options;
     const onError = (error: unknown, key: string): void => {
       log("warn", "a run failed", { controller: options.name, key, error: String(error) });
     };
-    const metrics = this.#ground.metricsOf(options.name);
-    return startController({ ...options, clock, random, classify, onError, metrics });
+    const metrics = this.#ground.meters.controllerOf(options.name);
+    const timed = outside === undefined ? {} : { outside };
+    return startController({ ...options, ...timed, clock, random, classify, onError, metrics });
   }
 
   #startClaims(): Controller {
@@ -129,6 +140,7 @@ export class Reign {
       ledger: this.#ledger,
       objects: this.#hypervisors,
       sessions: this.#sessions,
+      reports: this.#reports,
     };
     return this.#start({
       name: "hypervisor",
@@ -151,6 +163,7 @@ export class Reign {
       connections: this.#connections,
       images: this.#images,
       memory: this.#imageMemory,
+      reports: this.#reports,
     };
     return this.#start({
       name: "image",
@@ -179,7 +192,7 @@ export class Reign {
       lookups: { vms, hypervisors, classes, images, networks },
       connections: this.#connections,
       ledger: this.#ledger,
-      events: this.#events,
+      reports: this.#reports,
       memory: this.#vmMemory,
       mayDestroy: options.mayDestroy ?? (() => Promise.resolve(true)),
       wake: (key: string) => this.#controllers.vm.wake(key),

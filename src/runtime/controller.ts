@@ -2,6 +2,7 @@ import type { Cancel, Clock } from "../kernel/clock.ts";
 import type { Random } from "../kernel/random.ts";
 import { jittered } from "./backoff.ts";
 import type { ControllerMetrics } from "./controller-metrics.ts";
+import type { OutsideTime } from "./outside-time.ts";
 import { defaultFailure, FailureBook, type Failure, type FailureReport } from "./failures.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Source, Trigger } from "./source.ts";
@@ -29,6 +30,8 @@ export interface ControllerOptions {
    */
   readonly reportFailure?: (report: FailureReport) => Promise<void>;
   readonly metrics?: ControllerMetrics;
+  /** Tells the waits for others from our own time. */
+  readonly outside?: OutsideTime;
   readonly onError?: (error: unknown, key: string) => void;
 }
 
@@ -133,10 +136,17 @@ class ControllerLoop {
 
   async #work(turn: Turn): Promise<void> {
     this.failures.wake(turn.key);
-    const verdict = await this.#reconcile(turn.key);
+    const verdict = await this.#timed(() => this.#reconcile(turn.key));
     // Concluded on a line of its own: what follows must not hang on whether anybody counts it.
     const label = this.#conclude(turn, verdict);
     this.#options.metrics?.outcome(label);
+  }
+
+  #timed(run: () => Promise<Verdict>): Promise<Verdict> {
+    const { clock, outside, metrics } = this.#options;
+    if (outside === undefined) return run();
+    const startMs = clock.monotonicMs();
+    return outside.run(run, (outsideMs) => metrics?.own(clock.monotonicMs() - startMs - outsideMs));
   }
 
   async #reconcile(key: string): Promise<Verdict> {

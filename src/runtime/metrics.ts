@@ -1,4 +1,8 @@
-import { Counter as PromCounter, Gauge as PromGauge, Histogram as PromHistogram } from "prom-client";
+import {
+  Counter as PromCounter,
+  Gauge as PromGauge,
+  Histogram as PromHistogram,
+} from "prom-client";
 import { Registry } from "prom-client";
 import { assert } from "../kernel/assert.ts";
 

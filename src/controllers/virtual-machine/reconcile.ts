@@ -262,7 +262,7 @@ async function moveOn(turn: ConnectedTurn, next: Next & { do: "moveOn" }): Promi
   const why = `${message} ${remedy}`.slice(0, 1024);
   if (next.leaves === "Husk") await deps.ledger.release(claim, why);
   else await deps.ledger.retire(claim);
-  deps.events.event(turn.vm, { type: "Warning", reason: "IdGivenUp", message });
+  deps.reports.event(turn.vm, { type: "Warning", reason: "IdGivenUp", message });
   return again("MovedOn");
 }
 
@@ -272,6 +272,7 @@ async function finish(
 ): Promise<Outcome> {
   const { deps, claim } = turn;
   if (claim !== undefined && how === "Retire") await deps.ledger.retire(claim);
+  if (claim !== undefined) tellEnd(turn, claim.spec, how);
   if (claim !== undefined && how === "Release") {
     const isHusk = turn.seen?.at === "foreign" && turn.seen.reason === "Husk";
     const why = isHusk
@@ -280,6 +281,19 @@ async function finish(
     await deps.ledger.release(claim, why);
   }
   return letGo(turn);
+}
+
+function tellEnd(
+  { deps, vm }: ConnectedTurn,
+  { externalId }: ClaimSpec,
+  how: "Retire" | "Release" | "Nothing",
+): void {
+  const isGone = how !== "Release";
+  const reason = isGone ? "Deleted" : "Released";
+  const message = isGone
+    ? `The machine ${externalId} is gone from the hypervisor.`
+    : `The machine ${externalId} stays on the hypervisor and is let go.`;
+  deps.reports.event(vm, { type: "Normal", reason, message });
 }
 
 /** Nothing of ours is left, or it was let go: only now may the object go. */
@@ -320,7 +334,7 @@ async function rest(
   await writeView(turn, { state, handled });
   if (!wasReady) {
     const message = "The machine is as declared.";
-    turn.deps.events.event(turn.vm, { type: "Normal", reason: vmReasons.Succeeded, message });
+    turn.deps.reports.event(turn.vm, { type: "Normal", reason: vmReasons.Succeeded, message });
   }
   // A silent agent holds its caller up, so everything else is said before.
   const guest = await askGuest(turn);

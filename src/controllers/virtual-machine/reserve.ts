@@ -110,10 +110,19 @@ async function writeReservation(turn: ConnectedTurn, reservation: Reservation): 
     const name = reserved.claim.metadata.name ?? "";
     const isNew = !reserved.claim.spec.everStood;
     if (isNew && turn.vm.status?.operation === undefined) turn.memory.reserved = name;
+    tellReserved(turn, reservation);
     return again("Reserved");
   }
   if (mayChooseAnother(turn)) return avoidId(turn, externalId);
   return failVm(turn, takenId(externalId, reserved.by.spec.owner));
+}
+
+function tellReserved(
+  { deps, vm }: ConnectedTurn,
+  { externalId, node, hypervisor }: Reservation,
+): void {
+  const message = `Takes the id ${externalId} on ${node} of the Hypervisor ${hypervisor.name}.`;
+  deps.reports.event(vm, { type: "Normal", reason: "Reserved", message });
 }
 
 function reservationOf(

@@ -18,6 +18,7 @@ import {
 } from "../../runtime/index.ts";
 import type { WrittenObjects } from "../claims/index.ts";
 import type { Connection, Connections } from "../hypervisor/index.ts";
+import type { ReportedOperation, Reports } from "../reports/index.ts";
 import {
   fileNameOf,
   isAt,
@@ -41,13 +42,19 @@ export interface ImageDeps {
   readonly vms: Informer<VirtualMachine>;
   readonly hypervisors: Informer<{ metadata: { name?: string } }>;
   readonly memory: Map<string, ImageMemory>;
+  readonly reports: Reports;
 }
 
 /** What a process remembers of an image. All of it can be lost: the file's name tells. */
 export interface ImageMemory {
   /** When a volume was last looked for, and under which generation it was found. */
   looked?: { readonly atMs: number; readonly generation: number };
-  task?: { readonly target: Target; readonly handle: TaskHandle; pollMs: number };
+  task?: {
+    readonly target: Target;
+    readonly handle: TaskHandle;
+    readonly operation: ReportedOperation;
+    pollMs: number;
+  };
 }
 
 const pollMsFirst = 200;
@@ -137,6 +144,7 @@ async function bringTo(image: VMImage, deps: ImageDeps, delivery: Delivery): Pro
       return again("Downloading", task.pollMs);
     }
     delete memory.task;
+    deps.reports.operated(image, { ...task.operation, task: task.handle }, view.state);
     if (view.state === "failed") return trouble(image, deps, { copies, failure: view.failure });
   }
   const there = await findFile(connection, image, target);
@@ -167,10 +175,13 @@ async function fetch(image: VMImage, deps: ImageDeps, delivery: Delivery): Promi
   await write(image, deps, { copies: [...copies, comingCopy(target)], operation });
   const use = useOf(image);
   const fetching = { kind: "fetchImage", use, node, storage, url, fileName, checksum } as const;
+  deps.reports.opened(operation);
   const begun = await connection.driver.begin(fetching, deps.fence);
+  const task = begun.outcome === "task" ? { task: begun.task } : {};
+  deps.reports.operated(image, { ...operation, ...task }, begun.outcome);
   switch (begun.outcome) {
     case "task":
-      memoryOf(image, deps).task = { target, handle: begun.task, pollMs: pollMsFirst };
+      memoryOf(image, deps).task = { target, handle: begun.task, operation, pollMs: pollMsFirst };
       return again("Downloading", pollMsFirst);
     case "refused":
       return trouble(image, deps, { copies, failure: begun.failure });
@@ -223,6 +234,16 @@ async function trouble(
   const attempts = isCounted ? old.attempts + 1 : 1;
   await write(image, deps, { copies, failure, attempts });
   const next = nextAttempt(policy, attempts, deps.random);
+  const isNew = old?.category !== failure.category;
+  const isStalled = next.type === "stall";
+  const retryInMs = policy.next === "retry" && next.type === "retry" ? next.afterMs : undefined;
+  deps.reports.failed(image, failure, {
+    attempts,
+    isNew,
+    isStalled,
+    wasStalled: isStalled && !isNew,
+    retryInMs,
+  });
   return next.type === "stall" ? stalled(failure.category) : again(failure.category, next.afterMs);
 }
 

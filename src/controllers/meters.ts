@@ -1,0 +1,75 @@
+import type { Client, Informer } from "../client/index.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { KubeObject } from "../kernel/object.ts";
+import {
+  controllerMetrics,
+  secondsBuckets,
+  type ControllerMetrics,
+  type Metrics,
+} from "../runtime/index.ts";
+import type { Informers } from "./informers.ts";
+import {
+  measureWatchDelay,
+  objectMetrics,
+  operationMetrics,
+  placeMetrics,
+  type Followed,
+  type ObjectMetrics,
+  type OperationMetrics,
+  type PlaceMetrics,
+} from "./reports/index.ts";
+
+/** Everything that the controllers count. Declared once for a program, whatever terms it has. */
+export interface Meters {
+  readonly controllerOf: (controller: string) => ControllerMetrics;
+  readonly operations: OperationMetrics;
+  readonly objects: ObjectMetrics;
+  readonly places: PlaceMetrics;
+  /** A sweep for orphans has ended so. */
+  readonly swept: (outcome: "complete" | "partial" | "suspicious" | "failed") => void;
+  readonly leads: (isLeader: boolean) => void;
+  /** The same client, whose writes are timed until the copies of `follow` show them. */
+  timeWrites(client: Client): { readonly client: Client; follow(informers: Informers): void };
+}
+
+export function createMeters(metrics: Metrics, clock: Clock): Meters {
+  const leader = metrics.gauge({
+    name: "berth_leader",
+    help: "Whether the controllers of this process lead: 1 or 0.",
+  });
+  const sweeps = metrics.counter({
+    name: "berth_sweeps_total",
+    help: "Sweeps for orphans, by how they ended. A suspicious one saw suddenly less than before.",
+    labels: ["outcome"],
+  });
+  const delay = metrics.histogram({
+    name: "berth_watch_delay_seconds",
+    help: "From asking for a write until our own copy shows it through the watch.",
+    buckets: secondsBuckets,
+  });
+  leader.set({}, 0);
+  return {
+    controllerOf: controllerMetrics(metrics),
+    operations: operationMetrics(metrics),
+    objects: objectMetrics(metrics, clock),
+    places: placeMetrics(metrics),
+    swept: (outcome) => sweeps.add({ outcome }),
+    leads: (isLeader) => leader.set({}, isLeader ? 1 : 0),
+    timeWrites: (client) => {
+      const measured = measureWatchDelay(client, clock, (ms) => delay.observe({}, ms / 1000));
+      return {
+        client: measured.client,
+        follow: ({ vms, claims }) => {
+          measured.follow("VirtualMachine", vms);
+          measured.follow("Claim", claims);
+        },
+      };
+    },
+  };
+}
+
+/** Every copy that there is, whatever its kind. */
+export function everyInformer(informers: Informers): Followed[] {
+  const all: readonly Informer<KubeObject>[] = Object.values(informers);
+  return [...all];
+}

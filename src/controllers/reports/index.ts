@@ -1,0 +1,5 @@
+export { objectMetrics, type Followed, type ObjectMetrics } from "./object-metrics.ts";
+export { operationMetrics, type OperationMetrics } from "./operation-metrics.ts";
+export { placeMetrics, type PlaceMetrics } from "./place-metrics.ts";
+export { createReports, type ReportedOperation, type Reports } from "./reports.ts";
+export { measureWatchDelay } from "./watch-delay.ts";
