@@ -20,5 +20,6 @@ export type { ProxmoxSettings } from "./context.ts";
 export { httpsTransport } from "./transport.ts";
 export type { ProxmoxConnection } from "./transport.ts";
 export type { TlsTrust } from "./wire/https.ts";
+export { endpointOf } from "./wire/endpoint.ts";
 export { httpForm, wholeBody } from "./wire/wire.ts";
 export type { NotSent, Params, PveReply, PveRequest, Send } from "./wire/wire.ts";

@@ -15,6 +15,8 @@ export interface HttpsEndpoint {
   readonly tls: TlsTrust;
   readonly timeoutMs: number;
   readonly clock: Clock;
+  /** Told until when the certificate is valid that a new connection shows. */
+  readonly onCertificate?: (expiresMs: number, url: string) => void;
 }
 
 /** By a pinned certificate, by an authority of one's own, or by a public one. */
@@ -90,7 +92,7 @@ function exchange(request: PveRequest, endpoint: HttpsEndpoint, agent: Agent): P
     outgoing.on("socket", (plain) => {
       // cast: a request over HTTPS has a TLS socket.
       const socket = plain as TLSSocket;
-      onceSecure(socket, () => {
+      onceSecure(socket, endpoint, () => {
         const refusal = refusalOf(socket, endpoint, request);
         if (refusal !== undefined) return settle(refusal);
         hasLeft = true;
@@ -181,11 +183,17 @@ function httpOptions(
  */
 const shown = new WeakMap<TLSSocket, string>();
 
-function onceSecure(socket: TLSSocket, then: () => void): void {
+function onceSecure(
+  socket: TLSSocket,
+  { onCertificate, url }: HttpsEndpoint,
+  then: () => void,
+): void {
   // A kept connection is secure already; a new one says when it is.
   if (shown.has(socket)) return then();
   socket.once("secureConnect", () => {
-    shown.set(socket, socket.getPeerX509Certificate()?.fingerprint256 ?? "none");
+    const certificate = socket.getPeerX509Certificate();
+    shown.set(socket, certificate?.fingerprint256 ?? "none");
+    if (certificate !== undefined) onCertificate?.(certificate.validToDate.getTime(), url);
     then();
   });
 }
