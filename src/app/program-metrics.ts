@@ -76,6 +76,9 @@ export function observeRequests(metrics: Metrics): (served: ServedRequest) => vo
   };
 }
 
+/** How a write can fail. */
+const refusals = ["StorageFull", "StorageFailed", "OutcomeUnknown", "Overloaded"] as const;
+
 /** The same store, whose writes are timed and whose refusals are counted. */
 export function measureStore(store: Store, metrics: Metrics, database: string): Store {
   const seconds = metrics.histogram({
@@ -88,6 +91,8 @@ export function measureStore(store: Store, metrics: Metrics, database: string): 
     help: "Writes that the disk or the load did not let through.",
     labels: ["code"],
   });
+  // From zero, so that the first one of a kind is an increase.
+  for (const code of refusals) failures.add({ code }, 0);
   const size = metrics.gauge({
     name: "berth_store_size_bytes",
     help: "How large the database is, its log included.",

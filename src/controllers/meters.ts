@@ -26,11 +26,14 @@ export interface Meters {
   readonly objects: ObjectMetrics;
   readonly places: PlaceMetrics;
   /** A sweep for orphans has ended so. */
-  readonly swept: (outcome: "complete" | "partial" | "suspicious" | "failed") => void;
+  readonly swept: (outcome: SweepOutcome) => void;
   readonly leads: (isLeader: boolean) => void;
   /** The same client, whose writes are timed until the copies of `follow` show them. */
   timeWrites(client: Client): { readonly client: Client; follow(informers: Informers): void };
 }
+
+const sweepOutcomes = ["complete", "partial", "suspicious", "failed"] as const;
+export type SweepOutcome = (typeof sweepOutcomes)[number];
 
 export function createMeters(metrics: Metrics, clock: Clock): Meters {
   const leader = metrics.gauge({
@@ -48,6 +51,8 @@ export function createMeters(metrics: Metrics, clock: Clock): Meters {
     buckets: secondsBuckets,
   });
   leader.set({}, 0);
+  // From zero, so that the first one of a kind is an increase.
+  for (const outcome of sweepOutcomes) sweeps.add({ outcome }, 0);
   return {
     controllerOf: controllerMetrics(metrics),
     operations: operationMetrics(metrics),
