@@ -75,7 +75,7 @@ test("metrics need a user who may read everywhere", async () => {
   const reply = await http.ask({ path: "/metrics", token });
   assert.equal(reply.status, 200);
   assert.match(String(reply.headers["content-type"]), /^text\/plain; version=0\.0\.4/);
-  const tenant = ["user", "add", "t", "--role", "admin", "--namespace", "default"];
+  const tenant = ["user", "add", "t", "--role", "edit", "--namespace", "default"];
   const theirs = (await runBerth([...tenant, "--data", berth.data])).stdout;
   const refused = await http.ask({
     path: "/metrics",

@@ -4,6 +4,7 @@ import { Agent, request as httpsRequest } from "node:https";
 import type { AgentOptions, RequestOptions } from "node:https";
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "../../../kernel/clock.ts";
+import { redacted } from "../../../kernel/redact.ts";
 import { httpForm } from "./wire.ts";
 import type { HttpForm, PveReply, PveRequest, Send, StreamedBody } from "./wire.ts";
 
@@ -102,7 +103,7 @@ function exchange(request: PveRequest, endpoint: HttpsEndpoint, agent: Agent): P
     });
     outgoing.on("response", (incoming) => {
       if (isLast(incoming)) outgoing.shouldKeepAlive = false;
-      receive(incoming, endpoint.url).then(settle, fail);
+      receive(incoming, endpoint).then(settle, fail);
     });
   });
 }
@@ -217,7 +218,10 @@ function refusalOf(
   return undefined;
 }
 
-async function receive(incoming: IncomingMessage, from: string): Promise<PveReply> {
+async function receive(
+  incoming: IncomingMessage,
+  { url: from, token }: HttpsEndpoint,
+): Promise<PveReply> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of incoming) {
@@ -231,7 +235,15 @@ async function receive(incoming: IncomingMessage, from: string): Promise<PveRepl
   const { statusCode = 0, statusMessage = "" } = incoming;
   const { date } = incoming.headers;
   const time = date === undefined ? {} : { date };
-  return { type: "answered", status: statusCode, reason: statusMessage, body, from, ...time };
+  if (statusCode < 400) {
+    return { type: "answered", status: statusCode, reason: statusMessage, body, from, ...time };
+  }
+  // The words of a refusal are shown to people; a proxy's may repeat what it was sent.
+  const shown = (text: string): string => {
+    return token.secret === "" ? text : text.replaceAll(token.secret, redacted);
+  };
+  const told = { reason: shown(statusMessage), body: shown(body) };
+  return { type: "answered", status: statusCode, ...told, from, ...time };
 }
 
 /** OpenSSL's and Node's own codes for a certificate that does not prove what it should. */
