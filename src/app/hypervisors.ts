@@ -33,7 +33,7 @@ function connectProxmox(
   credentials: Credentials,
   environment: ConnectEnvironment,
 ): HypervisorDriver {
-  const { name = "" } = metadata;
+  const { name: hypervisor = "" } = metadata;
   const { ca, fingerprints, serverName } = spec.tls ?? {};
   const token = { id: credentials["tokenId"] ?? "", secret: credentials["tokenSecret"] ?? "" };
   const transport = httpsTransport({
@@ -46,11 +46,11 @@ function connectProxmox(
     },
     timeoutMs: spec.limits.callTimeoutSeconds * 1000,
     clock: environment.clock,
-    onCertificate: noteEarliest((ms) => environment.noteCertificate("hypervisor", name, ms)),
+    onCertificate: noteEarliest((ms) => environment.noteCertificate("hypervisor", hypervisor, ms)),
   });
   const exclusive = (spec.storages ?? []).filter((storage) => storage.exclusive === true);
   return proxmoxDriver({
-    send: environment.metrics.measure(transport.send, name),
+    send: environment.metrics.measure(transport.send, hypervisor),
     close: transport.close,
     tokenId: token.id,
     random: environment.random,

@@ -20,7 +20,6 @@ export function createLogFile(path: string): (line: string) => void {
       bytes += Buffer.byteLength(text);
     } catch {
       // The terminal has the line too, and nothing else can be done about a disk that refuses.
-      return;
     }
   };
 }

@@ -29,7 +29,10 @@ export interface Meters {
   readonly swept: (outcome: SweepOutcome) => void;
   readonly leads: (isLeader: boolean) => void;
   /** The same client, whose writes are timed until the copies of `follow` show them. */
-  timeWrites(client: Client): { readonly client: Client; follow(informers: Informers): void };
+  timeWrites(client: Client): {
+    readonly client: Client;
+    readonly follow: (informers: Informers) => void;
+  };
 }
 
 const sweepOutcomes = ["complete", "partial", "suspicious", "failed"] as const;

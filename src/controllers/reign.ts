@@ -16,7 +16,7 @@ import {
   type Source,
 } from "../runtime/index.ts";
 import { Ledger, reconcileClaim, WrittenObjects } from "./claims/index.ts";
-import { Connections, reconcileHypervisor, type Reach, type Session } from "./hypervisor/index.ts";
+import { Connections, reconcileHypervisor, type Session } from "./hypervisor/index.ts";
 import type { Informers } from "./informers.ts";
 import type { Meters } from "./meters.ts";
 import type { ControllersOptions } from "./options.ts";
@@ -79,8 +79,11 @@ export class Reign {
     const { operations: metrics, places } = ground.meters;
     this.#reports = createReports({ clock, events: this.#events, log, metrics });
     const { hypervisors } = informers;
-    const reach = (name: string): Reach => this.#connections.of(name);
-    this.#unfollow = places.follow({ hypervisors, reach, slots: () => ground.slots.view() });
+    this.#unfollow = places.follow({
+      hypervisors,
+      inventoryOf: (name) => this.#inventoryOf(name),
+      slots: () => ground.slots.view(),
+    });
     this.#controllers = {
       claim: this.#startClaims(),
       hypervisor: this.#startHypervisors(),
@@ -114,6 +117,11 @@ export class Reign {
     const metrics = this.#ground.meters.controllerOf(options.name);
     const timed = outside === undefined ? {} : { outside };
     return startController({ ...options, ...timed, clock, random, classify, onError, metrics });
+  }
+
+  #inventoryOf(hypervisor: string): Inventory | undefined {
+    const reach = this.#connections.of(hypervisor);
+    return reach.is === "ready" ? reach.connection.inventory : undefined;
   }
 
   #startClaims(): Controller {

@@ -38,6 +38,7 @@ const inFields = { urlSignature: canary(), inlineUserData: canary() };
 const api = "/apis/berth.dev/v1alpha1";
 const machines = `${api}/namespaces/default/virtualmachines`;
 const folder = temporaryFolder("canary");
+const outside = temporaryFolder("canary-bundle");
 const found = new Map<string, string>();
 const errors: string[] = [];
 let loud: { url: string; fingerprint: string; close(): void };
@@ -62,6 +63,7 @@ after(async () => {
   await berth.stop();
   loud.close();
   folder.remove();
+  outside.remove();
 });
 
 /** A hypervisor that answers everything with a refusal which repeats what it was sent. */
@@ -196,8 +198,8 @@ async function isAllSettled(): Promise<boolean> {
   const failing = ["loud", "away"].map((name) => isFailing(`${api}/hypervisors/${name}`));
   const waiting = ["loud", "away"].map((name) => isFailing(`${machines}/${name}`));
   const ready = ["guest", "inline"].map((name) => isReady(`${machines}/${name}`));
-  const image = isFailing(`${api}/namespaces/default/vmimages/signed`);
-  return (await Promise.all([...failing, ...waiting, ...ready, image])).every(Boolean);
+  const signed = isFailing(`${api}/namespaces/default/vmimages/signed`);
+  return (await Promise.all([...failing, ...waiting, ...ready, signed])).every(Boolean);
 }
 
 async function isFailing(path: string): Promise<boolean> {
@@ -240,7 +242,7 @@ async function collectObjects(): Promise<void> {
 }
 
 async function collectCommands(): Promise<void> {
-  const bundle = join(folder.path, "..", `${canary()}.tar.gz`);
+  const bundle = join(outside.path, "bundle.tar.gz");
   const at = ["--data", berth.data];
   const lines: string[][] = [
     ["get", "vm,hypervisor,claim,event", "-A"],
@@ -277,10 +279,10 @@ function bytesOf(path: string): string {
 
 /** A secret as it is, in base64 at each of its three positions, and percent-encoded bytes. */
 function formsOf(text: string): string[] {
-  const shifted = ["", "x", "xx"].map((before) => {
-    const encoded = Buffer.from(before + text).toString("base64");
+  const shifted = ["", "x", "xx"].map((first) => {
+    const encoded = Buffer.from(first + text).toString("base64");
     // The first and last characters mix with what stands around it.
-    return encoded.slice(before === "" ? 0 : 4, -4);
+    return encoded.slice(first === "" ? 0 : 4, -4);
   });
   return [text, ...shifted, Buffer.from(text).toString("hex")];
 }

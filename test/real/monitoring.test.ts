@@ -15,7 +15,7 @@ import {
   readQueries,
 } from "./support/monitoring.ts";
 
-/** What a running Berth tells monitoring, and whether rules, dashboard and docs speak of the same. */
+/** What a running Berth tells monitoring; rules, dashboard and docs have to speak of the same. */
 
 const api = "/apis/berth.dev/v1alpha1";
 const first = `${api}/namespaces/default/virtualmachines/first`;
@@ -127,7 +127,9 @@ test("every metric that the alerts and the dashboard ask for is exported", () =>
 
 test("docs/monitoring.md lists every metric, and no other", () => {
   const exported = [...exportedMetrics(metrics).keys()].toSorted();
-  const listed = [...docs.matchAll(/^\| `((?:berth|process)_[a-z_]+)`/gm)].map(([, name]) => name);
+  const listed = [...docs.matchAll(/^\| `((?:berth|process)_[a-z_]+)`/gm)].map(
+    ([, name = ""]) => name,
+  );
   assert.deepEqual(listed.toSorted(), exported);
 });
 
@@ -176,7 +178,11 @@ test("what happened to the machine is told in Events, each once", async () => {
     "StartDone",
     "Succeeded",
   ]) {
-    assert.equal(reasons.filter((one) => one === reason).length, 1, `${reason} in ${reasons}`);
+    assert.equal(
+      reasons.filter((one) => one === reason).length,
+      1,
+      `${reason} in ${reasons.join(", ")}`,
+    );
   }
   const started = events.find(({ reason }) => reason === "CreateStarted");
   assert.match(started?.message ?? "", /\(task UPID:/);

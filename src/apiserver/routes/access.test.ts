@@ -281,7 +281,6 @@ test("a path that is no route is 404 to users and 401 to all others", async () =
 
 test("every answer is observed in words that name no object", async () => {
   const seen: string[] = [];
-  const catalogue = createCatalogue(sampleResources);
   const observed = createApiServer({
     catalogue,
     resources: createEchoHandler(),

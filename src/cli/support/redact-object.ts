@@ -14,7 +14,7 @@ const secretNames = /^(inline|passwordHash|password|token|tokenSecret|secret|pri
 /** An object as it may be shown to a stranger who helps: names and shapes, no secrets. Pure. */
 export function redactObject(object: JsonObject): JsonObject {
   const { metadata, ...rest } = object;
-  const isOpaque = opaqueKinds.has(String(object["kind"]));
+  const isOpaque = typeof object["kind"] === "string" && opaqueKinds.has(object["kind"]);
   const hidden = isOpaque ? opaqueFields.filter((field) => isJsonObject(rest[field])) : [];
   const sizes = hidden.map((field) => [field, sizesOf(rest[field])] as const);
   const shown = { ...redactFields(rest), ...Object.fromEntries(sizes) };
@@ -32,7 +32,10 @@ function redactMetadata(metadata: Json | undefined): Json {
 function sizesOf(data: Json | undefined): JsonObject {
   const entries = isJsonObject(data) ? Object.entries(data) : [];
   return Object.fromEntries(
-    entries.map(([name, value]) => [name, `${redacted} (${String(value).length} characters)`]),
+    entries.map(([name, value]) => [
+      name,
+      `${redacted} (${JSON.stringify(value).length - 2} characters)`,
+    ]),
   );
 }
 

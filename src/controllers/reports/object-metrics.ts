@@ -125,32 +125,51 @@ function talliesOf(gauges: Gauges) {
 }
 
 function countObject(tallies: Tallies, object: KubeObject, nowMs: number): void {
-  const { kind, metadata } = object;
-  const { conditions = [], failure, operation, waitingFor } = statusOf(object);
+  const { kind } = object;
   tallies.objects.add({ kind });
-  for (const { type, status } of conditions) {
+  for (const { type, status } of statusOf(object).conditions ?? []) {
     tallies.conditions.add({ kind, condition: type, status });
   }
   const age = (time: string): number => Math.max(0, (nowMs - Date.parse(time)) / 1000);
+  countTrouble(tallies, object, age);
+  countWork(tallies, object, age);
+  switch (kind) {
+    case "Orphan":
+      return countOrphan(tallies, object);
+    case "Claim":
+      return tallies.claims.add({ state: claimState(object) });
+    case "Hypervisor":
+      return countHypervisor(tallies, object);
+  }
+}
+
+type Age = (time: string) => number;
+
+function countTrouble(tallies: Tallies, object: KubeObject, age: Age): void {
+  const { kind } = object;
+  const { failure } = statusOf(object);
   const notReady = notReadyOf(object);
   if (notReady !== undefined) {
     tallies.notReady.raise({ kind, reason: notReady.reason }, age(notReady.since));
   }
-  if (failure !== undefined) {
-    const labels = { kind, category: failure.category, stalled: String(isTrue(object, "Stalled")) };
-    tallies.failing.add(labels);
-    tallies.failingOldest.raise(labels, age(failure.firstAt));
-  }
-  if (operation !== undefined) {
-    tallies.operations.add({ kind, step: operation.step });
-    tallies.operationOldest.raise({ kind, step: operation.step }, age(operation.since));
-  }
+  if (failure === undefined) return;
+  const labels = { kind, category: failure.category, stalled: String(isTrue(object, "Stalled")) };
+  tallies.failing.add(labels);
+  tallies.failingOldest.raise(labels, age(failure.firstAt));
+}
+
+function countWork(tallies: Tallies, object: KubeObject, age: Age): void {
+  const { kind } = object;
+  const { operation, waitingFor } = statusOf(object);
   if (waitingFor !== undefined) tallies.waiting.add({ kind, for: waitingFor.kind });
-  if (kind === "Orphan") countOrphan(tallies, object);
-  if (kind === "Claim") tallies.claims.add({ state: claimState(object) });
-  if (kind === "Hypervisor") {
-    tallies.up.add({ hypervisor: metadata.name ?? "" }, isTrue(object, "Ready") ? 1 : 0);
-  }
+  if (operation === undefined) return;
+  tallies.operations.add({ kind, step: operation.step });
+  tallies.operationOldest.raise({ kind, step: operation.step }, age(operation.since));
+}
+
+function countHypervisor(tallies: Tallies, object: KubeObject): void {
+  const { name: hypervisor = "" } = object.metadata;
+  tallies.up.add({ hypervisor }, isTrue(object, "Ready") ? 1 : 0);
 }
 
 /** Since when and why an object is not Ready; undefined where it is, or nobody wants it to be. */

@@ -10,8 +10,7 @@ export interface ObjectStatus {
 }
 
 export function statusOf({ status }: KubeObject): ObjectStatus {
-  // cast: the server admits nothing else as the status of a kind of ours.
-  return (status ?? {}) as ObjectStatus;
+  return status ?? {};
 }
 
 export function conditionOf(object: KubeObject, type: string): Condition | undefined {

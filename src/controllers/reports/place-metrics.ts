@@ -1,14 +1,14 @@
 import type { Hypervisor } from "../../api/index.ts";
 import type { Informer } from "../../client/index.ts";
-import type { InventoryStorage } from "../../hypervisor/index.ts";
+import type { Inventory, InventoryStorage } from "../../hypervisor/index.ts";
 import type { Metrics, SlotView } from "../../runtime/index.ts";
-import type { Reach } from "../hypervisor/index.ts";
 import { Tally } from "./tally.ts";
 
 /** What is connected and who works there, looked up whenever metrics are read. */
 export interface Places {
   readonly hypervisors: Pick<Informer<Hypervisor>, "list">;
-  readonly reach: (hypervisor: string) => Reach;
+  /** What was seen of a Hypervisor at the last tick; undefined where it cannot be used. */
+  readonly inventoryOf: (hypervisor: string) => Inventory | undefined;
   readonly slots: () => readonly SlotView[];
 }
 
@@ -82,24 +82,30 @@ interface Tallies {
   readonly oldest: Tally<"of">;
 }
 
-function countPlaces(tallies: Tallies, { hypervisors, reach, slots }: Places): void {
+function countPlaces(tallies: Tallies, { hypervisors, inventoryOf, slots }: Places): void {
   for (const { metadata } of hypervisors.list()) {
     const hypervisor = metadata.name ?? "";
-    const reached = reach(hypervisor);
-    if (reached.is === "away") continue;
-    const { inventory } = reached.connection;
-    for (const { health } of inventory.nodes) tallies.nodes.add({ hypervisor, health });
-    for (const row of countedOnce(inventory.storages)) {
-      const labels = { hypervisor, storage: row.name };
-      if (row.capacityBytes !== undefined) tallies.capacity.add(labels, row.capacityBytes);
-      if (row.usedBytes !== undefined) tallies.used.add(labels, row.usedBytes);
-    }
+    const inventory = inventoryOf(hypervisor);
+    if (inventory !== undefined) countInventory(tallies, hypervisor, inventory);
   }
   for (const { name, holders, waiting } of slots()) {
     const of = name.split(" ")[0] ?? "";
     tallies.held.add({ of }, holders.length);
     tallies.waiting.add({ of }, waiting.length);
     for (const { waitedMs } of waiting) tallies.oldest.raise({ of }, waitedMs / 1000);
+  }
+}
+
+function countInventory(
+  tallies: Tallies,
+  hypervisor: string,
+  { nodes, storages }: Inventory,
+): void {
+  for (const { health } of nodes) tallies.nodes.add({ hypervisor, health });
+  for (const { name, capacityBytes, usedBytes } of countedOnce(storages)) {
+    const labels = { hypervisor, storage: name };
+    if (capacityBytes !== undefined) tallies.capacity.add(labels, capacityBytes);
+    if (usedBytes !== undefined) tallies.used.add(labels, usedBytes);
   }
 }
 

@@ -144,14 +144,14 @@ interface Failed {
 function tellFailure({ events, log, metrics }: ReportsOptions, told: Failed): void {
   const { object, failure, facts } = told;
   const { category, message } = failure;
-  const isAttempt = facts.step !== undefined;
-  if (facts.isNew || isAttempt) metrics.failed(object.kind, category);
-  if (facts.retryInMs !== undefined) metrics.retried(object.kind, category);
-  const isStalling = facts.isStalled && !facts.wasStalled;
-  if (!facts.isNew && !isAttempt && !isStalling) return;
-  const { step, attempts, retryInMs } = facts;
+  const { step, attempts, retryInMs, isStalled } = facts;
+  const isToTell = facts.isNew || step !== undefined;
+  if (isToTell) metrics.failed(object.kind, category);
+  if (retryInMs !== undefined) metrics.retried(object.kind, category);
+  const isStalling = isStalled && !facts.wasStalled;
+  if (!isToTell && !isStalling) return;
   const about = { object: nameOf(object), category, step, attempts, retryInMs, cause: message };
-  log("warn", facts.isStalled ? "stalls" : "has failed", about);
+  log("warn", isStalled ? "stalls" : "has failed", about);
   events.event(object, { type: "Warning", reason: failureReasons[category], message });
   // At a first failure that stalls, the one Event above says it all.
   if (isStalling && attempts > 1) events.event(object, stallOf(category, attempts));

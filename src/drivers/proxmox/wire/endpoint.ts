@@ -8,16 +8,13 @@ export function endpointOf(path: string): string {
   return `/${named.join("/")}`;
 }
 
-/** What stands before a place, by its own place: the part before it, with what belongs to it. */
+/** What stands before a place, without the names in it: "nodes/qemu" before the number of a VM. */
 function placeOf(parts: readonly string[], i: number): string {
-  if (i === 1) return parts[0] ?? "";
-  const [collection = "", , resource = ""] = parts;
-  if (collection === "nodes") {
-    if (i === 3) return `nodes/${resource}`;
-    if (i === 5) return `nodes/${resource}/${parts[4] ?? ""}`;
-    return "";
-  }
-  return i === 3 ? `${collection}/${parts[1] ?? ""}/${resource}` : "";
+  if (i % 2 === 0) return "";
+  const before = parts.slice(0, i);
+  // Below /nodes every second part is a name; below /cluster none of the first two is.
+  const isNamed = parts[0] !== "cluster";
+  return before.filter((_, at) => !isNamed || at % 2 === 0).join("/");
 }
 
 const places: Readonly<Record<string, string>> = {

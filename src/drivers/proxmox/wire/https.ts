@@ -239,10 +239,10 @@ async function receive(
     return { type: "answered", status: statusCode, reason: statusMessage, body, from, ...time };
   }
   // The words of a refusal are shown to people; a proxy's may repeat what it was sent.
-  const shown = (text: string): string => {
+  const cleaned = (text: string): string => {
     return token.secret === "" ? text : text.replaceAll(token.secret, redacted);
   };
-  const told = { reason: shown(statusMessage), body: shown(body) };
+  const told = { reason: cleaned(statusMessage), body: cleaned(body) };
   return { type: "answered", status: statusCode, ...told, from, ...time };
 }
 
