@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -34,8 +35,15 @@ before(async () => {
   http = connect(berth);
   await declareFirst();
   await until(isReady, "the first machine is not Ready");
-  metrics = (await http.ask({ path: "/metrics" })).text;
+  // Events and numbers follow what they tell of, a moment later.
+  await until(hasToldAll, "the first machine has not left its numbers and Events");
 });
+
+async function hasToldAll(): Promise<boolean> {
+  metrics = (await http.ask({ path: "/metrics" })).text;
+  const { text } = await http.ask({ path: "/api/v1/namespaces/default/events" });
+  return /^berth_not_ready_seconds_count\{kind="Virt.*1$/m.test(metrics) && /Succeeded/.test(text);
+}
 
 after(async () => {
   http.close();
@@ -186,6 +194,30 @@ test("what happened to the machine is told in Events, each once", async () => {
   }
   const started = events.find(({ reason }) => reason === "CreateStarted");
   assert.match(started?.message ?? "", /\(task UPID:/);
+});
+
+test("berth controller serves its own numbers where it is told to, and only those", async (t) => {
+  const program = join(repository, "bin", "berth");
+  const args = ["controller", "--kubeconfig", berth.kubeconfig, "--metrics-port", "0"];
+  const child = spawn(process.execPath, [program, ...args], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  t.after(() => child.kill("SIGKILL"));
+  let printed = "";
+  child.stdout.on("data", (chunk: Buffer) => (printed += chunk.toString()));
+  await until(async () => printed.includes("\n"), "the controllers do not run");
+  const url = / metrics on (http:\/\/127\.0\.0\.1:\d+)\/metrics/.exec(printed)?.[1] ?? "";
+  const answer = await fetch(`${url}/metrics`);
+  assert.match(answer.headers.get("content-type") ?? "", /^text\/plain; version=0\.0\.4/);
+  const text = await answer.text();
+  assert.match(text, /^berth_leader 0$/m, "the embedded ones lead");
+  assert.match(text, /^# TYPE berth_operations_total counter$/m);
+  assert.doesNotMatch(text, /^berth_objects\{/m, "who waits counts nothing twice");
+  assert.equal(await (await fetch(`${url}/livez`)).text(), "ok");
+  assert.equal((await fetch(`${url}/api`)).status, 404);
+  assert.equal((await fetch(`${url}/metrics`, { method: "POST" })).status, 404);
+  child.kill("SIGTERM");
+  assert.equal(await new Promise((resolve) => child.once("exit", resolve)), 0);
 });
 
 test("the log is JSON, with the object, the operation and the hypervisor's task", () => {
