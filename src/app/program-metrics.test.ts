@@ -36,8 +36,8 @@ test("calls to hypervisors are counted by endpoint and status, and are time outs
     { type: "notSent", why: "unreachable", detail: "" },
     { type: "notSent", why: "fenced", detail: "" },
   ];
-  const { measure } = hypervisorMetrics(metrics, { clock, outside });
-  const send = measure(async () => {
+  const calls = hypervisorMetrics(metrics, { clock, outside });
+  const send = calls.measure(async () => {
     clock.advance(100);
     return replies.shift() ?? assert.fail("one call too many");
   }, "pve");

@@ -19,7 +19,7 @@ interface Desk {
   readonly reports: Reports;
   readonly events: string[];
   readonly log: [string, string, object][];
-  text(): Promise<string>;
+  readonly text: () => Promise<string>;
 }
 
 function open(): Desk {

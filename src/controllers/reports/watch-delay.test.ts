@@ -12,7 +12,7 @@ function objectAt(version: number): KubeObject {
   return { apiVersion: "x/v1", kind: "Thing", metadata };
 }
 
-/** A server whose next write takes so long and gets that version, and a copy that is told by hand. */
+/** A server whose next write takes so long and gets that version; the copy is told by hand. */
 function open() {
   const clock = new VirtualClock();
   const delays: number[] = [];
@@ -23,7 +23,7 @@ function open() {
     clock.advance(server.tookMs);
     return objectAt(server.version);
   };
-  const client = { of: () => ({ update }) as unknown as ObjectClient<KubeObject> } as Client;
+  const client = { of: () => ({ update }) as unknown as ObjectClient } as Client;
   const delay = measureWatchDelay(client, clock, (ms) => delays.push(ms));
   const informer = {
     get: () => copy,
