@@ -16,7 +16,9 @@ function objectOf(kind: string, name: string, rest: object = {}): KubeObject {
   return { apiVersion: "berth.dev/v1alpha1", kind, metadata, ...rest };
 }
 
-function condition(type: string, status: string, seconds: number, reason = "R"): object {
+/** "Ready=False", or "Ready=False NetworkError", since so many seconds. */
+function condition(text: string, seconds: number): object {
+  const [, type = "", status = "", reason = "R"] = /^(\w+)=(\w+)(?: (\w+))?$/.exec(text) ?? [];
   return { type, status, reason, message: "", lastTransitionTime: ago(seconds) };
 }
 
@@ -46,9 +48,9 @@ async function linesOf(...objects: KubeObject[]): Promise<string[]> {
 
 describe("the metrics of objects", () => {
   test("count kinds and conditions, and the longest that is not Ready by its reason", async () => {
-    const ready = { status: { conditions: [condition("Ready", "True", 5)] } };
-    const away = { status: { conditions: [condition("Ready", "Unknown", 60, "NetworkError")] } };
-    const longer = { status: { conditions: [condition("Ready", "False", 90, "NetworkError")] } };
+    const ready = { status: { conditions: [condition("Ready=True", 5)] } };
+    const away = { status: { conditions: [condition("Ready=Unknown NetworkError", 60)] } };
+    const longer = { status: { conditions: [condition("Ready=False NetworkError", 90)] } };
     const lines = await linesOf(
       objectOf("VirtualMachine", "a", ready),
       objectOf("VirtualMachine", "b", away),
@@ -70,7 +72,7 @@ describe("the metrics of objects", () => {
 
   test("leave out of the time not Ready what a person has paused", async () => {
     const paused = objectOf("VirtualMachine", "a", {
-      status: { conditions: [condition("Ready", "False", 60)] },
+      status: { conditions: [condition("Ready=False", 60)] },
     });
     paused.metadata.annotations = { "berth.dev/paused": "true" };
     const lines = await linesOf(paused);
@@ -88,7 +90,7 @@ describe("the metrics of objects", () => {
       objectOf("VirtualMachine", "c", {
         status: {
           failure: failure("LockError", 10),
-          conditions: [condition("Stalled", "True", 10), condition("Ready", "False", 10)],
+          conditions: [condition("Stalled=True", 10), condition("Ready=False", 10)],
         },
       }),
     );
@@ -112,8 +114,8 @@ describe("the metrics of objects", () => {
       objectOf("Orphan", "b", orphan()),
       objectOf("Orphan", "c", orphan("Keep")),
       objectOf("Claim", "d", { spec: { state: "Bound" } }),
-      objectOf("Hypervisor", "pve", { status: { conditions: [condition("Ready", "True", 1)] } }),
-      objectOf("Hypervisor", "lab", { status: { conditions: [condition("Ready", "False", 1)] } }),
+      objectOf("Hypervisor", "pve", { status: { conditions: [condition("Ready=True", 1)] } }),
+      objectOf("Hypervisor", "lab", { status: { conditions: [condition("Ready=False", 1)] } }),
     );
     for (const line of [
       'berth_orphans{kind="Volume",ownership="Ours",decision="None"} 2',
@@ -145,10 +147,10 @@ describe("the metrics of objects", () => {
     const informer = informerOf([]);
     const end = objectMetrics(metrics, clock).follow([informer]);
     const before = objectOf("VirtualMachine", "a", {
-      status: { conditions: [condition("Ready", "False", 40)] },
+      status: { conditions: [condition("Ready=False", 40)] },
     });
     const after = objectOf("VirtualMachine", "a", {
-      status: { conditions: [condition("Ready", "True", 10)] },
+      status: { conditions: [condition("Ready=True", 10)] },
     });
     informer.update(after, before);
     informer.update(after, after);
