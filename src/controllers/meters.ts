@@ -12,10 +12,12 @@ import {
   measureWatchDelay,
   objectMetrics,
   operationMetrics,
+  orphanMetrics,
   placeMetrics,
   type Followed,
   type ObjectMetrics,
   type OperationMetrics,
+  type OrphanMetrics,
   type PlaceMetrics,
 } from "./reports/index.ts";
 
@@ -25,8 +27,7 @@ export interface Meters {
   readonly operations: OperationMetrics;
   readonly objects: ObjectMetrics;
   readonly places: PlaceMetrics;
-  /** A sweep for orphans has ended so. */
-  readonly swept: (outcome: SweepOutcome) => void;
+  readonly orphans: OrphanMetrics;
   readonly leads: (isLeader: boolean) => void;
   /** The same client, whose writes are timed until the copies of `follow` show them. */
   timeWrites(client: Client): {
@@ -35,18 +36,10 @@ export interface Meters {
   };
 }
 
-const sweepOutcomes = ["complete", "partial", "suspicious", "failed"] as const;
-export type SweepOutcome = (typeof sweepOutcomes)[number];
-
 export function createMeters(metrics: Metrics, clock: Clock): Meters {
   const leader = metrics.gauge({
     name: "berth_leader",
     help: "Whether the controllers of this process lead: 1 or 0.",
-  });
-  const sweeps = metrics.counter({
-    name: "berth_sweeps_total",
-    help: "Sweeps for orphans, by how they ended. A suspicious one saw suddenly less than before.",
-    labels: ["outcome"],
   });
   const delay = metrics.histogram({
     name: "berth_watch_delay_seconds",
@@ -54,14 +47,12 @@ export function createMeters(metrics: Metrics, clock: Clock): Meters {
     buckets: secondsBuckets,
   });
   leader.set({}, 0);
-  // From zero, so that the first one of a kind is an increase.
-  for (const outcome of sweepOutcomes) sweeps.add({ outcome }, 0);
   return {
     controllerOf: controllerMetrics(metrics),
     operations: operationMetrics(metrics),
     objects: objectMetrics(metrics, clock),
     places: placeMetrics(metrics),
-    swept: (outcome) => sweeps.add({ outcome }),
+    orphans: orphanMetrics(metrics),
     leads: (isLeader) => leader.set({}, isLeader ? 1 : 0),
     timeWrites: (client) => {
       const measured = measureWatchDelay(client, clock, (ms) => delay.observe({}, ms / 1000));

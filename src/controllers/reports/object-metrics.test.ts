@@ -106,7 +106,7 @@ describe("the metrics of objects", () => {
 
   test("count orphans and their bytes by what was decided, claims, and Hypervisors", async () => {
     const orphan = (decision?: string): object => ({
-      spec: { kind: "Volume", ...(decision === undefined ? {} : { decision }) },
+      spec: { hypervisor: "pve", kind: "Volume", ...(decision === undefined ? {} : { decision }) },
       status: { ownership: "Ours", size: "1024" },
     });
     const lines = await linesOf(
@@ -118,9 +118,9 @@ describe("the metrics of objects", () => {
       objectOf("Hypervisor", "lab", { status: { conditions: [condition("Ready=False", 1)] } }),
     );
     for (const line of [
-      'berth_orphans{kind="Volume",ownership="Ours",decision="None"} 2',
-      'berth_orphan_bytes{kind="Volume",ownership="Ours",decision="None"} 2048',
-      'berth_orphans{kind="Volume",ownership="Ours",decision="Keep"} 1',
+      'berth_orphans{hypervisor="pve",kind="Volume",ownership="Ours",decision="None"} 2',
+      'berth_orphan_bytes{hypervisor="pve",kind="Volume",ownership="Ours",decision="None"} 2048',
+      'berth_orphans{hypervisor="pve",kind="Volume",ownership="Ours",decision="Keep"} 1',
       'berth_claims{state="Bound"} 1',
       'berth_hypervisor_up{hypervisor="pve"} 1',
       'berth_hypervisor_up{hypervisor="lab"} 0',

@@ -83,11 +83,13 @@ function declareGauges(metrics: Metrics) {
       "for",
     ]),
     orphans: gauge("berth_orphans", "Things on hypervisors that nothing declares.", [
+      "hypervisor",
       "kind",
       "ownership",
       "decision",
     ]),
     orphanBytes: gauge("berth_orphan_bytes", "The space that orphans take.", [
+      "hypervisor",
       "kind",
       "ownership",
       "decision",
@@ -191,7 +193,8 @@ function countOrphan(tallies: Tallies, object: KubeObject): void {
   // cast: the server admits nothing else as an Orphan.
   const { spec, status } = object as unknown as Orphan;
   const { ownership = "Unattributed", size } = status ?? {};
-  const labels = { kind: spec.kind, ownership, decision: spec.decision ?? "None" };
+  const { hypervisor, kind, decision = "None" } = spec;
+  const labels = { hypervisor, kind, ownership, decision };
   tallies.orphans.add(labels);
   tallies.orphanBytes.add(labels, Number(size ?? 0) || 0);
 }
