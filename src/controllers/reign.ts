@@ -201,6 +201,7 @@ export class Reign {
       lookups: { vms, hypervisors, classes, images, networks },
       connections: this.#connections,
       ledger: this.#ledger,
+      events: this.#events,
       reports: this.#reports,
       memory: this.#vmMemory,
       mayDestroy: options.mayDestroy ?? (() => Promise.resolve(true)),

@@ -19,8 +19,6 @@ export interface Reports {
   failed(object: KubeObject, failure: Failure, facts: FailureFacts): void;
   /** A status was written: says so where the object became Ready, or ceased to be, or why. */
   became(object: KubeObject, old: KubeObject): void;
-  /** Anything else that a person would want to know. */
-  event(object: KubeObject, details: EventDetails): void;
 }
 
 /** An operation as a status has it. */
@@ -69,13 +67,12 @@ export interface ReportsOptions {
 }
 
 export function createReports(options: ReportsOptions): Reports {
-  const { clock, events, metrics } = options;
+  const { clock, metrics } = options;
   return {
     opened: ({ id }) => metrics.opened(id, clock.monotonicMs()),
     operated: (object, operation, state) => tellOperation(options, { object, operation, state }),
     failed: (object, failure, facts) => tellFailure(options, { object, failure, facts }),
     became: (object, old) => tellReadiness(options, object, old),
-    event: (object, details) => events.event(object, details),
   };
 }
 

@@ -273,7 +273,7 @@ async function moveOn(turn: ConnectedTurn, next: Next & { do: "moveOn" }): Promi
   const why = `${message} ${remedy}`.slice(0, 1024);
   if (next.leaves === "Husk") await deps.ledger.release(claim, why);
   else await deps.ledger.retire(claim);
-  deps.reports.event(turn.vm, { type: "Warning", reason: "IdGivenUp", message });
+  deps.events.event(turn.vm, { type: "Warning", reason: "IdGivenUp", message });
   return again("MovedOn");
 }
 
@@ -304,7 +304,7 @@ function tellEnd(
   const message = isGone
     ? `The machine ${externalId} is gone from the hypervisor.`
     : `The machine ${externalId} stays on the hypervisor and is let go.`;
-  deps.reports.event(vm, { type: "Normal", reason, message });
+  deps.events.event(vm, { type: "Normal", reason, message });
 }
 
 /** Nothing of ours is left, or it was let go: only now may the object go. */
@@ -345,7 +345,7 @@ async function rest(
   await writeView(turn, { state, handled });
   if (!wasReady) {
     const message = "The machine is as declared.";
-    turn.deps.reports.event(turn.vm, { type: "Normal", reason: vmReasons.Succeeded, message });
+    turn.deps.events.event(turn.vm, { type: "Normal", reason: vmReasons.Succeeded, message });
   }
   // A silent agent holds its caller up, so everything else is said before.
   const guest = await askGuest(turn);

@@ -122,7 +122,7 @@ function tellReserved(
   { externalId, node, hypervisor }: Reservation,
 ): void {
   const message = `Takes the id ${externalId} on ${node} of the Hypervisor ${hypervisor.name}.`;
-  deps.reports.event(vm, { type: "Normal", reason: "Reserved", message });
+  deps.events.event(vm, { type: "Normal", reason: "Reserved", message });
 }
 
 function reservationOf(

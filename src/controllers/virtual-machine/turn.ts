@@ -11,7 +11,12 @@ import type { Client, Informer } from "../../client/index.ts";
 import type { Fence, HypervisorDriver, Seen, TaskHandle } from "../../hypervisor/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Random } from "../../kernel/random.ts";
-import { writeStatus, type SlotLease, type Slots } from "../../runtime/index.ts";
+import {
+  writeStatus,
+  type EventRecorder,
+  type SlotLease,
+  type Slots,
+} from "../../runtime/index.ts";
 import type { Ledger, WrittenObjects } from "../claims/index.ts";
 import type { Connection, Connections } from "../hypervisor/index.ts";
 import type { Reports } from "../reports/index.ts";
@@ -32,6 +37,8 @@ export interface VmDeps {
   readonly client: Client;
   readonly clock: Clock;
   readonly random: Random;
+  readonly events: EventRecorder;
+  /** What happens to operations, and what fails. */
   readonly reports: Reports;
   readonly vms: WrittenObjects<VirtualMachine>;
   readonly lookups: VmLookups;
