@@ -29,6 +29,8 @@ export interface Meters {
   readonly places: PlaceMetrics;
   readonly orphans: OrphanMetrics;
   readonly leads: (isLeader: boolean) => void;
+  /** A new machine is Ready, and took so much of our own time. */
+  readonly made: (ownMs: number) => void;
   /** The same client, whose writes are timed until the copies of `follow` show them. */
   timeWrites(client: Client): {
     readonly client: Client;
@@ -46,6 +48,11 @@ export function createMeters(metrics: Metrics, clock: Clock): Meters {
     help: "From asking for a write until our own copy shows it through the watch.",
     buckets: secondsBuckets,
   });
+  const making = metrics.histogram({
+    name: "berth_vm_overhead_seconds",
+    help: "Our own time of all reconciles together until a new machine was Ready.",
+    buckets: secondsBuckets,
+  });
   leader.set({}, 0);
   return {
     controllerOf: controllerMetrics(metrics),
@@ -53,6 +60,7 @@ export function createMeters(metrics: Metrics, clock: Clock): Meters {
     objects: objectMetrics(metrics, clock),
     places: placeMetrics(metrics),
     orphans: orphanMetrics(metrics),
+    made: (ownMs) => making.observe({}, ownMs / 1000),
     leads: (isLeader) => leader.set({}, isLeader ? 1 : 0),
     timeWrites: (client) => {
       const measured = measureWatchDelay(client, clock, (ms) => delay.observe({}, ms / 1000));

@@ -20,7 +20,7 @@ import { Connections, reconcileHypervisor, type Session } from "./hypervisor/ind
 import type { Informers } from "./informers.ts";
 import type { Meters } from "./meters.ts";
 import type { ControllersOptions } from "./options.ts";
-import { createReports, type Reports } from "./reports/index.ts";
+import { createMakingTime, createReports, type Reports } from "./reports/index.ts";
 import { Places, reconcileVm, TaskPace, type VmMemory } from "./virtual-machine/index.ts";
 import { imagesWanted, reconcileImage, wishesFor, type ImageMemory } from "./vm-image/index.ts";
 
@@ -108,7 +108,10 @@ export class Reign {
   }
 
   #start(
-    options: Pick<ControllerOptions, "name" | "sources" | "reconcile" | "concurrency" | "resyncMs">,
+    options: Pick<
+      ControllerOptions,
+      "name" | "sources" | "reconcile" | "concurrency" | "resyncMs" | "spent"
+    >,
   ): Controller {
     const { clock, random, log, outside } = this.#ground.options;
     const onError = (error: unknown, key: string): void => {
@@ -207,6 +210,7 @@ export class Reign {
       mayDestroy: options.mayDestroy ?? (() => Promise.resolve(true)),
       wake: (key: string) => this.#controllers.vm.wake(key),
     };
+    const making = createMakingTime(clock.nowMs(), this.#ground.meters.made);
     const users = (index: string) => {
       return ({ metadata }: KubeObject): string[] => keysOf(vms, index, objectKey(metadata));
     };
@@ -225,6 +229,7 @@ export class Reign {
         relatedObjects(vms, users("source"), standing),
       ],
       reconcile: (key) => reconcileVm(key, deps),
+      spent: (key, ownMs) => making.spent(key, ownMs, this.#vms.get(key)),
     });
   }
 

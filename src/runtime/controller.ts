@@ -32,6 +32,8 @@ export interface ControllerOptions {
   readonly metrics?: ControllerMetrics;
   /** Tells the waits for others from our own time. */
   readonly outside?: OutsideTime;
+  /** Told after each run how much of it was our own time. Needs `outside`. */
+  readonly spent?: (key: string, ownMs: number) => void;
   readonly onError?: (error: unknown, key: string) => void;
 }
 
@@ -136,17 +138,22 @@ class ControllerLoop {
 
   async #work(turn: Turn): Promise<void> {
     this.failures.wake(turn.key);
-    const verdict = await this.#timed(() => this.#reconcile(turn.key));
+    const verdict = await this.#timed(turn.key);
     // Concluded on a line of its own: what follows must not hang on whether anybody counts it.
     const label = this.#conclude(turn, verdict);
     this.#options.metrics?.outcome(label);
   }
 
-  #timed(run: () => Promise<Verdict>): Promise<Verdict> {
-    const { clock, outside, metrics } = this.#options;
-    if (outside === undefined) return run();
+  #timed(key: string): Promise<Verdict> {
+    const { clock, outside, metrics, spent } = this.#options;
+    if (outside === undefined) return this.#reconcile(key);
     const startMs = clock.monotonicMs();
-    return outside.run(run, (outsideMs) => metrics?.own(clock.monotonicMs() - startMs - outsideMs));
+    const done = (outsideMs: number): void => {
+      const ownMs = clock.monotonicMs() - startMs - outsideMs;
+      metrics?.own(ownMs);
+      spent?.(key, ownMs);
+    };
+    return outside.run(() => this.#reconcile(key), done);
   }
 
   async #reconcile(key: string): Promise<Verdict> {

@@ -42,7 +42,7 @@ before(async () => {
 async function hasToldAll(): Promise<boolean> {
   metrics = (await http.ask({ path: "/metrics" })).text;
   const { text } = await http.ask({ path: "/api/v1/namespaces/default/events" });
-  return /^berth_not_ready_seconds_count\{kind="Virt.*1$/m.test(metrics) && /Succeeded/.test(text);
+  return /^berth_vm_overhead_seconds_count 1$/m.test(metrics) && /Succeeded/.test(text);
 }
 
 after(async () => {
@@ -106,6 +106,7 @@ test("the first machine has left its numbers", () => {
     /^berth_certificate_expires_timestamp_seconds\{of="hypervisor",hypervisor="demo"\} 1\d{9}$/m,
     /^berth_store_write_seconds_count [1-9]/m,
     /^berth_watch_delay_seconds_count [1-9]/m,
+    /^berth_vm_overhead_seconds_count 1$/m,
     /^berth_overhead_seconds_count\{controller="vm"\} [1-9]/m,
   ]) {
     assert.match(metrics, line);

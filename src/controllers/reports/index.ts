@@ -1,3 +1,4 @@
+export { createMakingTime } from "./making-time.ts";
 export { objectMetrics, type Followed, type ObjectMetrics } from "./object-metrics.ts";
 export { operationMetrics, type OperationMetrics } from "./operation-metrics.ts";
 export { orphanMetrics, type OrphanMetrics } from "./orphan-metrics.ts";
