@@ -38,6 +38,11 @@ export async function trouble(
   const open = operation?.step === "Upload" ? { operation } : {};
   await write(image, deps, { copies, failure, attempts, ...open });
   const next = nextAttempt(policy, attempts, deps.random);
+  const isNew = old?.category !== failure.category;
+  const isStalled = next.type === "stall";
+  const retryInMs = policy.next === "retry" && !isStalled ? next.afterMs : undefined;
+  const wasStalled = isStalled && !isNew;
+  deps.reports.failed(image, failure, { attempts, isNew, isStalled, wasStalled, retryInMs });
   return next.type === "stall" ? stalled(failure.category) : again(failure.category, next.afterMs);
 }
 
