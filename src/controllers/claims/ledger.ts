@@ -79,10 +79,15 @@ export class Ledger {
 
   /** What the machines of a namespace take on a system, as quotas count it. */
   heldBy(namespace: string, systemId: string): ClaimSpec[] {
+    return this.heldOn(systemId).filter(({ owner }) => owner.namespace === namespace);
+  }
+
+  /** What all machines take on a system. */
+  heldOn(systemId: string): ClaimSpec[] {
     return this.#claims
       .byIndex("system", systemId)
       .map(({ spec }) => spec)
-      .filter((spec) => isMachine(spec) && spec.owner.namespace === namespace);
+      .filter(isMachine);
   }
 
   /** Keepers on a system that hold disks for objects of a namespace, in a fixed order. */

@@ -30,6 +30,7 @@ interface Simulated {
 
 /** How a simulated cluster differs from the usual one. */
 export interface StageOptions extends Pick<ModelOptions, "timing" | "fetch"> {
+  readonly nodes?: readonly string[];
   /** Stands between driver and model: it may lose, change or hold a reply. */
   readonly between?: (request: PveRequest, send: Send) => Promise<PveReply>;
 }
@@ -38,9 +39,8 @@ export interface StageOptions extends Pick<ModelOptions, "timing" | "fetch"> {
 function simulateProxmox(
   release: Release,
   { clock, random }: { readonly clock: Clock; readonly random: Random },
-  { between, ...unusual }: StageOptions,
+  { between, nodes = ["pve1", "pve2", "pve3"], ...unusual }: StageOptions,
 ): Simulated {
-  const nodes = ["pve1", "pve2", "pve3"];
   const options = { release, nodes, clock, random, password: "secret", tokenSecret };
   const model = new ProxmoxModel({ state: smallCluster(options), clock, random, ...unusual });
   const requests: PveRequest[] = [];
@@ -108,7 +108,7 @@ export interface SimulatedWorld {
   byHand(request: Pick<PveRequest, "method" | "path" | "params">): Promise<void>;
 }
 
-/** A whole Berth with a simulated Proxmox cluster, whose node has the image. */
+/** A whole Berth with a simulated Proxmox cluster, each of whose nodes has the image. */
 export async function openProxmox(
   release: Release = "8.4",
   options: StageOptions = {},

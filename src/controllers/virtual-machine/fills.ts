@@ -111,7 +111,11 @@ function fillsOfClone(turn: ConnectedTurn, clone: Clone): Answer<Fills> {
   return answered(fills);
 }
 
-function cloneSource(turn: ConnectedTurn, { vmRef, imageRef, externalId }: Clone): Answer<string> {
+/** The machine that is copied, by its id. */
+export function cloneSource(
+  turn: ConnectedTurn,
+  { vmRef, imageRef, externalId }: Clone,
+): Answer<string> {
   if (externalId !== undefined) return answered(externalId);
   return imageRef === undefined
     ? machineSource(turn, vmRef?.name ?? "")

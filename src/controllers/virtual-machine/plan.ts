@@ -45,17 +45,25 @@ function planVmAt(input: PlanInput): Next {
  * is unprotected there; a protection that only a person set there is that person's to lift.
  */
 function planVmUnprotected(input: PlanInput, claim: ClaimSpec, machine: Machine): Next | undefined {
-  const { fate, liftsProtection } = input.declared;
-  const isKept = fate !== "Destroy" || liftsProtection !== true;
+  const { fate, isProtected, liftsProtection } = input.declared;
   // What was seen is in the Claim before anything is done.
-  if (isKept || claim.state !== "Bound" || machine.shape.deletionProtection !== true)
-    return undefined;
+  if (fate !== "Destroy" || isProtected || claim.state !== "Bound") return undefined;
+  if (machine.shape.deletionProtection !== true) return undefined;
+  if (liftsProtection !== true) return { do: "fail", failure: protectedThere(claim) };
   // What is suspended takes no change.
   if (machine.power === "Suspended") return planVmResume(input, claim, machine);
   const shape = { deletionProtection: false };
   const operation = { kind: "configure", claim, at: basisOf(machine), shape } as const;
   const intent = "Lift the protection, as the object says.";
   return stepOrWait(input, { name: "Configure", operation, intent }, machine.lock);
+}
+
+function protectedThere({ externalId, hypervisor }: ClaimSpec): Failure {
+  return {
+    category: "ConfigurationError",
+    message: `Somebody protected the machine ${externalId} on ${hypervisor.name}: it is kept.`,
+    remedy: "Switch its protection off there, or set spec.deletionProtection to false.",
+  };
 }
 
 function planVmAbsent(input: PlanInput, claim: ClaimSpec): Next {

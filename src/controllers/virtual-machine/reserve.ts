@@ -109,13 +109,24 @@ async function writeReservation(turn: ConnectedTurn, reservation: Reservation): 
   });
   const reserved = await turn.deps.ledger.reserve(reservation);
   if (reserved.is === "ours") {
-    const name = reserved.claim.metadata.name ?? "";
-    const isNew = !reserved.claim.spec.everStood;
-    if (isNew && turn.vm.status?.operation === undefined) turn.memory.reserved = name;
+    const { metadata, spec } = reserved.claim;
+    const sinceMs = turn.deps.clock.monotonicMs();
+    if (!spec.everStood && turn.vm.status?.operation === undefined) {
+      turn.memory.reserved = { claim: metadata.name ?? "", sinceMs };
+    }
+    tellReserved(turn, reservation);
     return again("Reserved");
   }
   if (mayChooseAnother(turn)) return avoidId(turn, externalId);
   return failVm(turn, takenId(externalId, reserved.by.spec.owner));
+}
+
+function tellReserved(
+  { deps, vm }: ConnectedTurn,
+  { externalId, node, hypervisor }: Reservation,
+): void {
+  const message = `Takes the id ${externalId} on ${node} of the Hypervisor ${hypervisor.name}.`;
+  deps.events.event(vm, { type: "Normal", reason: "Reserved", message });
 }
 
 function reservationOf(

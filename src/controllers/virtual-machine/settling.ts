@@ -75,8 +75,11 @@ async function lookAtTask(
   operation: StatusOperation,
   handle: TaskHandle,
 ): Promise<Outcome | undefined> {
-  const { memory, driver } = turn;
+  const { memory, driver, deps } = turn;
   const view = await driver.look(handle);
+  if (view.state !== "running" && view.state !== "unknown") {
+    deps.reports.operated(turn.vm, { ...operation, task: handle }, view.state);
+  }
   switch (view.state) {
     case "running":
       return waitForTask(turn, operation, handle);
@@ -153,7 +156,7 @@ function slotsUnderWay({ vm, connection }: ConnectedTurn, { step }: StatusOperat
   const { node } = vm.status ?? {};
   const isCopy = step === "AddDisk" || step === "Clone";
   const storages = isCopy ? (vm.spec.disks ?? []).map(({ storage }) => storage) : [];
-  return slotNames(connection.name, node, storages[0] ?? connection.spec.defaults?.storage);
+  return slotNames(connection, node, storages[0] ?? connection.spec.defaults?.storage);
 }
 
 export function blockedView(waitsFor: string): Parameters<typeof writeView>[1] {

@@ -98,6 +98,11 @@ const rules: readonly ErrorRule[] = [
     text: /^base volume '[^']+' is still in use by linked cloned$/,
     category: "DependencyNotReady",
   },
+  {
+    text: /^can't resize volume: \w+ if snapshot exists$/,
+    category: "DependencyNotReady",
+    remedy: "Remove the snapshots of the machine. The disk grows then by itself.",
+  },
   { text: /^shrinking disks is not supported$/, category: "ReplacementRequired" },
 
   // Images. Up to 8.2 a wrong kind of volume is "not an image".
