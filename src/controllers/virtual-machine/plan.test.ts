@@ -407,6 +407,16 @@ const cases: readonly Case[] = [
     input: { declared: leaving, seen: ours({ power: "Suspended", volumes: withByHand }) },
     next: "step Start",
   },
+  {
+    reason: "what has to stay of a machine that others destroyed is still named by its Claim",
+    input: {
+      declared: leaving,
+      seen: absent,
+      claim: { ...claim, volumes: [{ ...volume, state: "Attached", onDelete: "Retain" }] },
+      leftovers: [{ ...leftover, volume: volume.id, proof: "Claimed" }],
+    },
+    next: "finish Release",
+  },
   ...keeperCases(),
   {
     reason: "protection holds",

@@ -168,7 +168,9 @@ function planVmLeftovers(claim: ClaimSpec, leftovers: readonly Leftover[] | unde
   const own = leftovers
     .filter(({ volume }) => !kept.some(({ id }) => id === volume))
     .find(({ proof }) => proof === "Claimed" || proof === "MadeUnderMark");
-  if (own === undefined) return { do: "finish", how: "Retire" };
+  // With the machine gone by other hands there is nobody to give it: its Claim stays, and names it.
+  const stays = leftovers.some(({ volume }) => kept.some(({ id }) => id === volume));
+  if (own === undefined) return { do: "finish", how: stays ? "Release" : "Retire" };
   const { volume, node } = own;
   const operation = { kind: "removeVolume", claim, node, volume } as const;
   const intent = `Remove the volume ${volume}, which the machine left behind.`;

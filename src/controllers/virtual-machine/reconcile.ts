@@ -353,6 +353,7 @@ function releaseReason(seen: Seen | undefined): string {
   if (seen?.at === "foreign" && seen.reason === "Husk") {
     return "an empty reservation that nothing proves to be ours";
   }
+  if (seen?.at === "absent") return "its machine was gone, and volumes that have to stay were not";
   if (seen?.at !== "ours") return "retained by policy";
   return "retained by policy while it was suspended, so its mark does not say so";
 }
