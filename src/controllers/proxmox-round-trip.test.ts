@@ -186,7 +186,11 @@ describe("what is declared instead", () => {
           // Firmware and the first boot's data cannot be changed in place.
           const { firmware: _firmware, cloudInit: _cloudInit, ...changed } = second;
           const gone = Object.keys(first).filter((key) => !(key in second) && !fixed.has(key));
-          const spec = { ...changed, ...Object.fromEntries(gone.map((key) => [key, null])) };
+          // What is suspended keeps its form until it goes on.
+          const { powerState } = second;
+          const wakes = powerState === "Suspended" ? { powerState: "Running" } : {};
+          const nothing = Object.fromEntries(gone.map((key) => [key, null]));
+          const spec = { ...changed, ...nothing, ...wakes };
           const at = { namespace: "default", name: "web" };
           await world.client.of(virtualMachineKind).patch(at, { merge: { spec } });
           const after = await isSynced(world);
