@@ -51,7 +51,9 @@ const rules: readonly ErrorRule[] = [
 
   // The version that a change rests on. 7.4 spells it "missmatch"; move_disk has words of its own.
   changed(/^checksum miss?match \(file change by other user\?\)$/),
-  changed(/^detected modified configuration - file changed by other user\? Try again\.$/),
+  changed(
+    /^(?:VM \d+: )?detected modified configuration - file changed by other user\? Try again\.$/,
+  ),
   changed(/^VM \d+ is running - destroy failed$/),
   changed(/^VM \d+ (?:is )?not running$/),
   { text: /^VM \d+ already running$/, category: "CreationFailed", meaning: "alreadySo" },
