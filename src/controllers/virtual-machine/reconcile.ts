@@ -35,6 +35,7 @@ import {
   type Turn,
   type VmDeps,
 } from "./turn.ts";
+import { waitVm } from "./waiting.ts";
 
 /** Steps after which a machine that never stood may run. */
 const powerSteps: ReadonlySet<string> = new Set(["Start", "PowerOff", "Suspend", "Resume"]);
@@ -46,11 +47,7 @@ const recordsMax = 3;
 const lookInLineMs = 5 * 60_000;
 /** What preflight saw of an id counts for so long. */
 const freshMs = 60_000;
-const lockMs = 5_000;
 const settleMs = 1_000;
-/** What has lasted for long is looked at less often: a tenth of that time later. */
-const waitedShare = 0.1;
-const waitMsMost = 30_000;
 
 /** Moves one VM a single step toward its spec. Kill it at any await, run it again: no leak. */
 export async function reconcileVm(key: string, deps: VmDeps): Promise<Outcome> {
@@ -283,7 +280,7 @@ async function act(turn: ConnectedTurn, next: Next, declaring: Declaring): Promi
     case "step":
       return performStep(turn, next.step);
     case "wait":
-      return wait(turn, next);
+      return waitVm(turn, next);
     case "fail":
       releaseSlots(turn);
       return failVm(turn, next.failure);
@@ -306,21 +303,6 @@ async function record(turn: ConnectedTurn, next: Next & { do: "record" }): Promi
   const isBinding = next.change.state === "Bound" && claim.spec.boundAt === undefined;
   const boundAt = isBinding ? { boundAt: formatTime(deps.clock.nowMs()) } : {};
   turn.claim = await deps.ledger.record(claim, { ...next.change, ...boundAt });
-}
-
-async function wait(turn: ConnectedTurn, { kind, name }: Next & { do: "wait" }): Promise<Outcome> {
-  const waitingFor = { kind, name: name.slice(0, 512) };
-  await writeView(turn, { state: { is: "waiting", waitingFor } }, "progress");
-  const firstMs = kind === "Lock" ? lockMs : settleMs;
-  const pauseMs = hasWaitedMs(turn, name) * waitedShare;
-  return again(kind, Math.min(Math.max(pauseMs, firstMs), waitMsMost));
-}
-
-/** How long it has waited for the same already. */
-function hasWaitedMs({ memory, deps }: ConnectedTurn, name: string): number {
-  const nowMs = deps.clock.monotonicMs();
-  if (memory.waits?.name !== name) memory.waits = { name, sinceMs: nowMs };
-  return nowMs - memory.waits.sinceMs;
 }
 
 /** The id is of no use. What stands there, if anything of ours, is only an empty reservation. */
