@@ -15,7 +15,7 @@ import { show, spreadOf } from "./support.ts";
 import { addWire, makeRoom } from "./thousand-figures.ts";
 
 const count = Number(process.argv[2] ?? 200);
-const stage = await openProxmox("9.2", ["pve1"]);
+const stage = await openProxmox("9.2", { nodes: ["pve1"] });
 makeRoom(stage.proxmox);
 addWire(stage.proxmox, stage.world.clock);
 const exchanges = recordedExchanges(stage);

@@ -19,7 +19,7 @@ const askMs = 500;
 const settleMs = 60_000;
 
 export async function measureVirtual({ nodes, machines, restMs }: RunOptions): Promise<void> {
-  const stage = await openProxmox("9.2", nodes);
+  const stage = await openProxmox("9.2", { nodes });
   const { world, proxmox } = stage;
   makeRoom(proxmox);
   addWire(proxmox, world.clock);

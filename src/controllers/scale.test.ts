@@ -85,7 +85,7 @@ function mostBegun(stage: SimulatedWorld): number {
 
 describe("sixty machines at once on five nodes", () => {
   it("are all made without a lock that was waited for in vain, at the storages' own rate", async () => {
-    const stage = await openProxmox("9.2", nodes);
+    const stage = await openProxmox("9.2", { nodes });
     const berth = stage.world.start();
     await until(stage.world, () => false, 30_000);
     const { vms, tookMs, refusals } = await makeAtOnce(stage, 60, "local-zfs");
@@ -118,7 +118,7 @@ describe("sixty machines at once on five nodes", () => {
   });
 
   it("share the slots of a storage that the nodes share", async () => {
-    const stage = await openProxmox("9.2", nodes);
+    const stage = await openProxmox("9.2", { nodes });
     const { client } = stage.world;
     const merge = { spec: { storages: [{ name: "shared", slots: 2 }] } };
     await client.of(hypervisorKind).patch({ name: "model" }, { merge });
@@ -131,7 +131,7 @@ describe("sixty machines at once on five nodes", () => {
 
 describe("a machine that stands in line for a storage", () => {
   it("is not looked at again and again, and still goes at once when it is deleted", async () => {
-    const stage = await openProxmox("9.2", ["pve1"]);
+    const stage = await openProxmox("9.2", { nodes: ["pve1"] });
     const { world, proxmox, requests } = stage;
     const berth = world.start();
     const disks = [{ name: "root", size: "10Gi", storage: "local-zfs" }];
@@ -161,7 +161,7 @@ describe("a machine that stands in line for a storage", () => {
 
 describe("a machine whose declaration fails in the moment in which it was made", () => {
   it("is looked for, and not made a second time", async () => {
-    const stage = await openProxmox("9.2", ["pve1"]);
+    const stage = await openProxmox("9.2", { nodes: ["pve1"] });
     const { world, requests } = stage;
     const berth = world.start();
     const disks = [{ name: "root", size: "10Gi", storage: "local-zfs" }];

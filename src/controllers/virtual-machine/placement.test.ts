@@ -61,6 +61,15 @@ describe("the node for a new machine", () => {
     });
   });
 
+  test("is one that has what the machine is made from, however full", () => {
+    const inventory = inventoryOf([node("a", { memoryUsedBytes: 60 * gib }), node("b")]);
+    const from = new Set(["a"]);
+    assert.equal(chosen(inventory, { from }), "a");
+    const around = { storageDefault: undefined, from };
+    const answer = chooseNode(machine({ node: "b" }), inventory, around);
+    assert.match(answer.ok ? "" : answer.failure.message, /only on a/);
+  });
+
   test("is another when the first was given to machines that do not run there yet", () => {
     const inventory = inventoryOf([node("a"), node("b")]);
     const loads = new Map([["a", load({ comingBytes: 4 * gib, memoryBytes: 4 * gib })]]);

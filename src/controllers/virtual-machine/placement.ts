@@ -13,12 +13,12 @@ export function chooseNode(
   inventory: Inventory,
   around: Surroundings,
 ): Answer<string> {
-  const { storageDefault, away } = { away: noNeighbours, ...around };
+  const { storageDefault, away = noNeighbours } = around;
   const { node, nodes } = spec.placement ?? {};
   const named = node === undefined ? nodes : [node];
-  const among = inventory.nodes.filter(({ name }) => named?.includes(name) ?? true);
-  const allowed = among.filter(({ name }) => !away.never.has(name));
-  if (allowed.length === 0 && among.length > 0) return failed(tooClose(away.never));
+  const among = allowedOf(inventory.nodes, named, around);
+  if (!among.ok) return among;
+  const allowed = among.value;
   const wanted = storagesOf(spec, storageDefault);
   const able = ableOf(allowed, inventory, wanted);
   const apart = able.filter(({ name }) => !away.rather.has(name));
@@ -26,6 +26,20 @@ export function chooseNode(
   const best = bestOf(apart, around, before) ?? bestOf(able, around, before);
   if (best !== undefined) return answered(best.name);
   return failed(refusalOf({ inventory, allowed, wanted, named: named ?? [] }));
+}
+
+/** The nodes that the placement, what it is made from and its neighbours leave. */
+function allowedOf(
+  nodes: readonly InventoryNode[],
+  named: readonly string[] | undefined,
+  { away = noNeighbours, from }: Surroundings,
+): Answer<readonly InventoryNode[]> {
+  const among = nodes.filter(({ name }) => named?.includes(name) ?? true);
+  const near = among.filter(({ name }) => from?.has(name) ?? true);
+  if (near.length === 0 && among.length > 0) return failed(elsewhere(from));
+  const allowed = near.filter(({ name }) => !away.never.has(name));
+  if (allowed.length === 0 && near.length > 0) return failed(tooClose(away.never));
+  return answered(allowed);
 }
 
 function storagesOf({ disks = [] }: VirtualMachine["spec"], fallback?: string): string[] {
@@ -51,7 +65,9 @@ export interface Neighbours {
 
 interface Surroundings {
   readonly storageDefault: string | undefined;
-  readonly away?: Neighbours;
+  readonly away?: Neighbours | undefined;
+  /** The nodes that have what the machine is made from, where not all do. */
+  readonly from?: ReadonlySet<string> | undefined;
   /** What the machine takes, and what others take of each node that is not free of them. */
   readonly needs?: Needs;
   readonly loads?: ReadonlyMap<string, NodeLoad>;
@@ -110,6 +126,14 @@ function byFreedom(left: Weight, right: Weight): number {
     left.machines - right.machines ||
     byName(left.node, right.node)
   );
+}
+
+function elsewhere(nodes: ReadonlySet<string> = new Set()): Failure {
+  return {
+    category: "ConfigurationError",
+    message: `What the machine is made from is only on ${[...nodes].join(", ")}.`,
+    remedy: "Let spec.placement allow that node, or bring the source to a storage that all share.",
+  };
 }
 
 function tooClose(nodes: ReadonlySet<string>): Failure {

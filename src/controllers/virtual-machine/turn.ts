@@ -19,6 +19,7 @@ import {
 } from "../../runtime/index.ts";
 import type { Ledger, WrittenObjects } from "../claims/index.ts";
 import type { Connection, Connections } from "../hypervisor/index.ts";
+import type { Reports } from "../reports/index.ts";
 import type { Places } from "./places.ts";
 import { statusOf, type VmView } from "./status.ts";
 import type { TaskPace } from "./task-pace.ts";
@@ -37,6 +38,8 @@ export interface VmDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly events: EventRecorder;
+  /** What happens to operations, and what fails. */
+  readonly reports: Reports;
   readonly vms: WrittenObjects<VirtualMachine>;
   readonly lookups: VmLookups;
   readonly connections: Connections;
@@ -82,6 +85,8 @@ export interface VmMemory {
   retry?: { readonly atMs: number; readonly declaration: string };
   /** What was last done and ended well, and how often in a row. */
   done?: { readonly intent: string; readonly times: number };
+  /** What it waits for, and since when, on the monotonic clock. */
+  waits?: { readonly name: string; readonly sinceMs: number };
   /** The guest was asked to shut down, and did not. */
   isShutdownIgnored?: boolean;
   /** How often the agent was asked since the machine runs, and when it may be again. */
@@ -101,6 +106,8 @@ export interface Turn {
   readonly memory: VmMemory;
   vm: VirtualMachine;
   claim?: Claim | undefined;
+  /** The keeper that the Claim names, once it has a Claim of its own. */
+  keeper?: Claim | undefined;
   connection?: Connection;
   seen?: Seen;
   /** The node that was chosen, also while something else is still missing. */
