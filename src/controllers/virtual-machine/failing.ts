@@ -1,6 +1,7 @@
 import { categoryPolicies, type Failure } from "../../hypervisor/index.ts";
 import { again, nextAttempt, stalled, type Outcome } from "../../runtime/index.ts";
 import { describeFailure, type StatusFailure } from "../failures/index.ts";
+import { endBeginning } from "./beginning.ts";
 import type { StatusOperation } from "./status.ts";
 import { annotationOf, declarationOf, writeView, type Turn } from "./turn.ts";
 
@@ -25,6 +26,7 @@ export async function failVm(
 ): Promise<Outcome> {
   const { deps, memory } = turn;
   const { step } = options;
+  endBeginning(turn);
   const policy = categoryPolicies[failure.category];
   const isCounted = countedNexts.has(policy.next);
   const attempts = (isCounted ? attemptsOf(turn, failure, step) : 0) + 1;

@@ -12,7 +12,8 @@ import {
 } from "../../runtime/index.ts";
 import { absent } from "./absent.ts";
 import { declare, type Declaring } from "./declare.ts";
-import { performStep, restartHandled, slotMs } from "./effects.ts";
+import { endBeginning, isInSomeLine, mayBegin, slotMs, waitInLine } from "./beginning.ts";
+import { performStep, restartHandled } from "./effects.ts";
 import { failVm, handledOf, hasGivenUp } from "./failing.ts";
 import { cloneHints } from "./fills.ts";
 import { askAgainMs, askGuest } from "./guest.ts";
@@ -77,6 +78,7 @@ function stillWaits(turn: Turn): Outcome | undefined {
 /** Nothing is done for it; an operation that is open stays open. */
 async function pause(turn: Turn): Promise<Outcome> {
   turn.isOpen = true;
+  endBeginning(turn);
   await writeView(turn, { state: { is: "paused" } });
   return settled;
 }
@@ -89,13 +91,15 @@ function backoffMs({ memory, vm, deps }: Turn): number {
 }
 
 /** Nothing can be done before its turn comes, and nothing is known to have changed. */
-function isInLine({ key, memory: { line }, vm, deps }: Turn): boolean {
-  if (line === undefined || line.declaration !== declarationOf(vm)) return false;
-  const waitedMs = deps.clock.monotonicMs() - line.sinceMs;
-  return deps.slots.isWaiting(key) && waitedMs < lookInLineMs;
+function isInLine(turn: Turn): boolean {
+  const { line } = turn.memory;
+  if (line === undefined || line.declaration !== declarationOf(turn.vm)) return false;
+  const waitedMs = turn.deps.clock.monotonicMs() - line.sinceMs;
+  return isInSomeLine(turn) && waitedMs < lookInLineMs;
 }
 
 function forget(key: string, deps: VmDeps): Outcome {
+  endBeginning({ key, deps });
   deps.memory.delete(key);
   deps.places.forget(key);
   deps.slots.leave(key);
@@ -256,6 +260,7 @@ async function reserveFrom(
   turn: ConnectedTurn,
   { desired, declared }: Declaring,
 ): Promise<Outcome> {
+  if (!mayBegin(turn)) return waitInLine(turn, [`begin ${turn.connection.name}`]);
   return reserveId(turn, { ...desired, shape: declared.shape }, declared.node);
 }
 
@@ -285,6 +290,7 @@ async function act(turn: ConnectedTurn, next: Next, declaring: Declaring): Promi
       releaseSlots(turn);
       return failVm(turn, next.failure);
     case "protect":
+      endBeginning(turn);
       await writeView(turn, { state: { is: "protected" } });
       return stalled(vmReasons.Protected);
     case "sweep":
@@ -344,6 +350,7 @@ function releaseReason(seen: Seen | undefined): string {
 async function letGo(turn: Turn): Promise<Outcome> {
   const { deps, key } = turn;
   releaseSlots(turn);
+  endBeginning(turn);
   const objects = deps.client.of(virtualMachineKind);
   if (turn.claim === undefined && !(await holdsNothing(turn))) return again("NotYet");
   const left = await removeFinalizer<VirtualMachine>(objects, turn.vm, finalizers.machine);
@@ -369,6 +376,7 @@ async function rest(
   { drift, pending, isApplied }: Next & { do: "rest" },
 ): Promise<Outcome> {
   releaseSlots(turn);
+  endBeginning(turn);
   delete turn.memory.isShutdownIgnored;
   delete turn.memory.done;
   turn.isOpen = false;

@@ -76,6 +76,8 @@ export interface VmMemory {
   /** The operation whose outcome is known. */
   settledId?: string;
   lease?: SlotLease;
+  /** The hypervisor on which it asked to begin. */
+  beginsOn?: string;
   /** Since when it stands in line for slots, with what was declared then. */
   line?: { readonly sinceMs: number; readonly declaration: string };
   lastWriteMs?: number;
