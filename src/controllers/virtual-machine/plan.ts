@@ -34,7 +34,7 @@ function planVmAbsent(input: PlanInput, claim: ClaimSpec): Next {
   // A request that was sent just before a crash may still land.
   if (isUnsettled(input)) return waitForOpen(input);
   if (declared.isDeleting) {
-    return planVmSeedGone(input, claim, claim.node) ?? planVmLeftovers(claim, leftovers);
+    return planVmSeedGone(input, claim, claim.node) ?? planVmLeftovers(input, claim);
   }
   if (claim.everStood && declared.onMissing !== "Recreate") {
     return { do: "fail", failure: missing(claim) };
@@ -113,8 +113,12 @@ function planVmAnew(claim: ClaimSpec, leftovers: readonly Leftover[] | undefined
 }
 
 /** What is provably ours goes one by one; what is not stays, and is no reason to stay. */
-function planVmLeftovers(claim: ClaimSpec, leftovers: readonly Leftover[] | undefined): Next {
+function planVmLeftovers({ declared, leftovers }: PlanInput, claim: ClaimSpec): Next {
   if (leftovers === undefined) return { do: "sweep" };
+  // Somebody took the machine away, and its disks are there: Retain means them above all.
+  if (declared.fate === "Retain" && claim.everStood && leftovers.length > 0) {
+    return { do: "finish", how: "Release" };
+  }
   const kept = claim.volumes?.filter(({ onDelete }) => onDelete === "Retain") ?? [];
   const own = leftovers
     .filter(({ volume }) => !kept.some(({ id }) => id === volume))

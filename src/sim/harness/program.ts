@@ -96,7 +96,10 @@ export class Program {
         const wire = wires.get(metadata.name ?? "");
         if (wire === undefined) throw new Error(`there is no cluster ${metadata.name}`);
         const driver = proxmoxDriver({
-          send: (request) => this.life.call(() => wire.send(request), request.method !== "GET"),
+          send: (request) => {
+            const isEffect = request.method !== "GET";
+            return this.life.call(() => wire.send(request, this.name), isEffect);
+          },
           tokenId: credentials?.["tokenId"] ?? "",
           random: this.#dice.random,
           settings: spec.idRange === undefined ? {} : { idRange: spec.idRange },
@@ -116,6 +119,9 @@ export class Program {
     [operation, fence]: Parameters<HypervisorDriver["begin"]>,
   ): ReturnType<HypervisorDriver["begin"]> {
     const id = "claim" in operation ? operation.claim.externalId : "";
+    const act = wire.onBegin;
+    wire.onBegin = undefined;
+    if (id !== "") act?.(id);
     wire.beginning.set(id, this.life);
     try {
       return await driver.begin(operation, fence);

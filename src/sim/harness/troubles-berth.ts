@@ -9,6 +9,7 @@ export function toBerth(makers: TroubleMakers): Trouble[] {
     changeMind(makers),
     oldNews(makers),
     brokenWatches(makers),
+    doubledNews(makers),
     fullDisk(makers),
   ];
   if (makers.world.home === "embedded") return common;
@@ -89,6 +90,16 @@ function brokenWatches(makers: TroubleMakers): Trouble {
     weight: 1,
     strike: apiForAWhile(makers, "watches break", (weather, isOn) => {
       weather.isBroken = isOn;
+    }),
+  };
+}
+
+function doubledNews(makers: TroubleMakers): Trouble {
+  return {
+    name: "doubled news",
+    weight: 1,
+    strike: apiForAWhile(makers, "watches tell everything twice", (weather, isOn) => {
+      weather.isDoubled = isOn;
     }),
   };
 }

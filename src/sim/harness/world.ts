@@ -6,6 +6,7 @@ import type { Release } from "../proxmox/index.ts";
 import { Dice } from "./dice.ts";
 import { House } from "./house.ts";
 import { Laws } from "./laws.ts";
+import { ObjectLaws } from "./laws-objects.ts";
 import { Program, type ApiWeather } from "./program.ts";
 import { Records } from "./records.ts";
 import { Site } from "./site.ts";
@@ -49,17 +50,24 @@ export class World {
     this.#seed = seed;
     this.home = home;
     this.trace = new Trace(clock, listen);
-    this.laws = new Laws(records, sites);
+    const nowMs = (): number => clock.nowMs();
+    this.laws = new Laws(records, sites, nowMs);
+    const objectLaws = new ObjectLaws({ records, sites, wires: this.wires, nowMs });
     for (const [name, release] of Object.entries(releases)) {
       const site = new Site({ name, release, clock, dice: Dice.of(seed, `site ${name}`) });
       const weather = { ...fairWeather };
       site.onGone = (id, origin) => this.laws.whenGone(site, id, origin);
+      site.onVolumeGone = (volume) => this.laws.whenVolumeGone(site, volume);
       sites.set(name, site);
       this.weather.set(name, weather);
       this.wires.set(name, this.#wireTo(site, weather));
     }
     this.house = new House({ clock, dice: Dice.of(seed, "house"), records });
-    records.onVm = (change) => this.guard(() => this.laws.atVmChange(change));
+    records.onVm = (change) => {
+      if (change.after !== undefined) this.laws.hear(change.after);
+      this.guard(() => objectLaws.atVmChange(change));
+    };
+    records.onClaim = (change) => this.guard(() => objectLaws.atClaimChange(change));
     const transport = inProcess((request) => this.house.handle(request));
     this.client = createClient({ transport, clock });
   }
@@ -79,6 +87,7 @@ export class World {
     const weather = this.apiWeather[index] ?? {
       lagMs: 0,
       isBroken: false,
+      isDoubled: false,
       isCut: false,
       loseReply: 0,
     };
@@ -118,7 +127,9 @@ export class World {
       weather,
       trace: this.trace,
       dice: Dice.of(this.#seed, `wire ${site.name}`),
-      onEffect: (to, request) => this.guard(() => this.laws.beforeEffect(to, request)),
+      onEffect: (to, request, sender) => {
+        this.guard(() => this.laws.beforeEffect(to, request, sender));
+      },
     });
   }
 }
