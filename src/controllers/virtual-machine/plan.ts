@@ -115,16 +115,16 @@ function planVmAnew(claim: ClaimSpec, leftovers: readonly Leftover[] | undefined
 /** What is provably ours goes one by one; what is not stays, and is no reason to stay. */
 function planVmLeftovers({ declared, leftovers }: PlanInput, claim: ClaimSpec): Next {
   if (leftovers === undefined) return { do: "sweep" };
-  // Somebody took the machine away, and its disks are there: Retain means them above all.
-  if (declared.fate === "Retain" && claim.everStood && leftovers.length > 0) {
-    return { do: "finish", how: "Release" };
-  }
-  const kept = claim.volumes?.filter(({ onDelete }) => onDelete === "Retain") ?? [];
-  const own = leftovers
-    .filter(({ volume }) => !kept.some(({ id }) => id === volume))
-    .find(({ proof }) => proof === "Claimed" || proof === "MadeUnderMark");
-  if (own === undefined) return { do: "finish", how: "Retire" };
-  const { volume, node } = own;
+  const own = leftovers.filter(({ proof }) => proof === "Claimed" || proof === "MadeUnderMark");
+  // Somebody took the machine away and left its disks: Retain means them above all.
+  const isAllKept = declared.fate === "Retain" && claim.everStood;
+  const kept = new Set(
+    claim.volumes?.filter(({ onDelete }) => onDelete === "Retain").map(({ id }) => id),
+  );
+  const going = isAllKept ? undefined : own.find(({ volume }) => !kept.has(volume));
+  // The Claim goes on saying whose the volumes were that stay.
+  if (going === undefined) return { do: "finish", how: own.length > 0 ? "Release" : "Retire" };
+  const { volume, node } = going;
   const operation = { kind: "removeVolume", claim, node, volume } as const;
   const intent = `Remove the volume ${volume}, which the machine left behind.`;
   return { do: "step", step: { name: "RemoveVolume", operation, intent } };

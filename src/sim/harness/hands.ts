@@ -41,8 +41,10 @@ export class Hands {
   }
 
   #recycle({ site, id }: Found): void {
+    // Sometimes it is a restored copy, which bears the very mark and another UUID.
+    const mark = /^#.*berth.*$/m.exec(site.text(id) ?? "")?.[0];
     this.#destroy(site, id);
-    this.#makeStranger(site, id);
+    this.#makeStranger(site, id, this.#dice.chance(0.5) ? mark : undefined);
     this.#say(site, `deletes ${id} and makes another machine under that id`);
   }
 
@@ -173,8 +175,10 @@ export class Hands {
   /** A volume of somebody's that no machine refers to, under an id that Berth may choose. */
   leaveVolume(): void {
     const site = this.#anySite();
-    const id = this.#dice.pick([String(this.#dice.between(100, 120)), "300", "301"]);
-    if (site.text(id) !== undefined || this.#isClaimed(site, id)) return;
+    const free = this.#dice.pick([String(this.#dice.between(100, 120)), "300", "301"]);
+    const id = this.#dice.pickAny(this.#bereft(site)) ?? free;
+    const isFree = id !== free || !this.#isClaimed(site, id);
+    if (site.text(id) !== undefined || !isFree || this.#isBusy(site, id)) return;
     const { volumes: backings } = site.model.cluster.state;
     backings["pve1:rpool/data"] ??= [];
     const volumes = backings["pve1:rpool/data"];
@@ -182,8 +186,41 @@ export class Hands {
     if (volumes.some((volume) => volume.name === name)) return;
     const sizes = { sizeBytes: 1024 ** 3, usedBytes: 0, createdMs: 0 };
     volumes.push({ name, content: "images", format: "raw", vmid: Number(id), ...sizes });
-    site.personActed(id);
+    site.volumes.set(`pve1:rpool/data/${name}`, { by: "person", uid: undefined });
+    site.touched();
     this.#say(site, `leaves the volume ${name}`);
+  }
+
+  /** Ids under which a machine of Berth's stood that is gone, and is not to be made anew. */
+  #bereft(site: Site): string[] {
+    const { claims, vms } = this.#world.records;
+    return [...claims.values()].flatMap(({ spec }) => {
+      const { namespace, name } = spec.owner;
+      const isHere = spec.hypervisor.name === site.name && spec.state === "Bound";
+      const isAsked = vms.get(`${namespace}/${name}`)?.spec.onMissing === "Recreate";
+      const isGone = site.text(spec.externalId) === undefined;
+      return isHere && isGone && !isAsked && spec.everStood ? [spec.externalId] : [];
+    });
+  }
+
+  /** Somebody puts a disk of their own into Berth's machine. */
+  attachDisk(): void {
+    const found = this.#anyOfBerth();
+    if (found === undefined) return;
+    const { site, id } = found;
+    const node = site.model.cluster.nodeOfGuest(Number(id));
+    const text = site.text(id) ?? "";
+    if (node === undefined || /^\[|^lock:|^scsi9:/m.test(text) || !/^scsi0:/m.test(text)) return;
+    const backing = `${node}:rpool/data`;
+    const name = `vm-${id}-disk-9`;
+    const volumes = site.model.cluster.state.volumes[backing];
+    if (volumes === undefined || volumes.some((volume) => volume.name === name)) return;
+    const sizes = { sizeBytes: 1024 ** 3, usedBytes: 0, createdMs: 0 };
+    volumes.push({ name, content: "images", format: "raw", vmid: Number(id), ...sizes });
+    site.volumes.set(`${backing}/${name}`, { by: "person", uid: undefined });
+    site.model.writeGuestFile(node, Number(id), `${text}scsi9: local-zfs:${name},size=1G\n`);
+    site.touched();
+    this.#say(site, `attaches the disk ${name} to ${id}`);
   }
 
   /** What a remedy asks of a person. */
@@ -217,8 +254,9 @@ export class Hands {
     }
   }
 
-  #makeStranger(site: Site, id: string): void {
-    const text = `name: stranger\nmemory: 512\nsmbios1: uuid=${strangerUuid}\n`;
+  #makeStranger(site: Site, id: string, mark?: string): void {
+    const notes = mark === undefined ? "" : `${mark}\n`;
+    const text = `${notes}name: stranger\nmemory: 512\nsmbios1: uuid=${strangerUuid}\n`;
     site.model.writeGuestFile(this.#dice.pick(["pve1", "pve2", "pve3"]), Number(id), text);
     site.personActed(id);
   }

@@ -1,5 +1,6 @@
 import type { ClaimSpec, VirtualMachine } from "../../api/index.ts";
 import type { PveRequest } from "../../drivers/proxmox/index.ts";
+import { isReady } from "./readiness.ts";
 import type { Records } from "./records.ts";
 import type { Origin, Site } from "./site.ts";
 import { Violation } from "./violation.ts";
@@ -11,6 +12,12 @@ const stormMost = 80;
 /** For how long a person's word that a disk may go counts: it may be under way when it is undone. */
 const wordMs = 300_000;
 
+/** Who sends something, and for how long the kinds have been going away. */
+export interface Moment {
+  readonly sender: string;
+  readonly kindsGoMs: number;
+}
+
 /** The laws about what is on the hypervisors and what is sent there. Each throws a Violation. */
 export class Laws {
   readonly #records: Records;
@@ -18,6 +25,8 @@ export class Laws {
   readonly #nowMs: () => number;
   /** When something was sent for an object, by its uid. */
   readonly #sent = new Map<string, number[]>();
+  /** Objects that were Ready once. */
+  readonly #stood = new Set<string>();
   /** When a disk was last declared to go, by the object's uid and the disk's name. */
   readonly #words = new Map<string, number>();
 
@@ -65,15 +74,17 @@ export class Laws {
     throw new Violation(4, `${what}, and ${metadata.name} does not say so`);
   }
 
-  /** Remembers which disks are declared to go. */
-  hear({ metadata, spec }: VirtualMachine): void {
+  /** Remembers which machines stood, and which disks are declared to go. */
+  hear(vm: VirtualMachine): void {
+    const { metadata, spec } = vm;
+    if (isReady(vm)) this.#stood.add(metadata.uid ?? "");
     for (const { name, state } of spec.disks ?? []) {
       if (state === "Absent") this.#words.set(`${metadata.uid}/${name}`, this.#nowMs());
     }
   }
 
   /** Laws 3, 5 and 6: whose it is and what for is on the disk, and who sends it leads. */
-  beforeEffect(site: Site, request: PveRequest, sender: string): void {
+  beforeEffect(site: Site, request: PveRequest, { sender, kindsGoMs }: Moment): void {
     const id = subjectOf(request);
     if (id === undefined) return;
     const what = (): string => `${nameOf(request)} on ${site.name} was sent`;
@@ -86,9 +97,21 @@ export class Laws {
     if (!this.#hasIntent(owner)) {
       throw new Violation(5, `${what()} without an intent of ${owner.name}`);
     }
+    // What was decided before they went takes a moment to be sent.
+    if (isDestroy(request) && kindsGoMs > 5_000) {
+      throw new Violation(4, `${what()} while the kinds go away`);
+    }
     if ("skiplock" in (request.params ?? {})) throw new Violation(3, `${what()} past a lock`);
+    if (isCreate(request)) this.#demandWish(owner, what);
     if (isCreate(request)) site.creates.set(id, owner.uid ?? "");
     this.#demandCalm(owner, what);
+  }
+
+  /** Law 4: what stood is not made anew, unless that is declared: its data would seem to be there. */
+  #demandWish({ namespace, name, uid }: ClaimSpec["owner"], what: () => string): void {
+    const vm = this.#records.vms.get(`${namespace}/${name}`);
+    if (!this.#stood.has(uid ?? "") || vm?.spec.onMissing === "Recreate") return;
+    throw new Violation(4, `${what()}, which makes ${name} anew, and nobody asked for that`);
   }
 
   #demandCalm({ uid = "", name }: ClaimSpec["owner"], what: () => string): void {
@@ -138,4 +161,8 @@ export class Laws {
       }
     }
   }
+}
+
+function isDestroy({ method, path }: PveRequest): boolean {
+  return method === "DELETE" && /\/qemu\/\d+$/.test(path);
 }

@@ -32,6 +32,8 @@ export interface ProgramOptions {
   readonly weather: ApiWeather;
   /** The API is in the same process and dies with it. */
   readonly isEmbedded: boolean;
+  /** Whether the kinds stay: while they go no machine may be destroyed. */
+  readonly mayDestroy: () => boolean;
 }
 
 /** A leader that holds no lease for long would spend most of a history on renewing it. */
@@ -88,6 +90,7 @@ export class Program {
       identity: this.name,
       graceMs: 35_000,
       lease: isEmbedded ? embeddedLease : replicaLease,
+      mayDestroy: async () => this.#options.mayDestroy(),
       whenAbsent: isEmbedded ? "trust" : "wait",
       log: (level, message, fields) => {
         trace.say(this.name, () => `logs ${level}: ${message} ${JSON.stringify(fields)}`);

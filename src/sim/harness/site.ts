@@ -123,7 +123,8 @@ export class Site {
   }
 
   wasAbsentWithin(id: string, ms: number): boolean {
-    if (this.guests.get(id) === undefined) return true;
+    // What somebody else made under its id is not the machine.
+    if (this.guests.get(id)?.by !== "berth") return true;
     return this.#seen(id).absentMs >= this.clock.monotonicMs() - ms;
   }
 

@@ -11,6 +11,7 @@ export function toBerth(makers: TroubleMakers): Trouble[] {
     brokenWatches(makers),
     doubledNews(makers),
     fullDisk(makers),
+    takeKinds(makers),
   ];
   if (makers.world.home === "embedded") return common;
   return [...common, sleep(makers), loseApi(makers), loseApiReplies(makers)];
@@ -113,6 +114,23 @@ function fullDisk(makers: TroubleMakers): Trouble {
       world.trace.say("weather", () => "the API's disk is full");
       world.house.disk.setFault("full");
       world.clock.after(dice.between(500, 20_000), () => world.house.disk.setFault(undefined));
+    },
+  };
+}
+
+/** Somebody deletes the kinds: their objects go, and with them no machine may. */
+function takeKinds({ world, dice }: TroubleMakers): Trouble {
+  return {
+    name: "take the kinds away",
+    weight: 1,
+    strike: () => {
+      if (world.kindsGoSinceMs !== undefined) return;
+      world.trace.say("weather", () => "the kinds are being deleted");
+      world.kindsGoSinceMs = world.clock.monotonicMs();
+      world.clock.after(
+        dice.between(10_000, 60_000),
+        () => void (world.kindsGoSinceMs = undefined),
+      );
     },
   };
 }

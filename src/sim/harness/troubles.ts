@@ -38,6 +38,7 @@ function byHand({ hands }: TroubleMakers): Trouble[] {
     { name: "edit a machine", weight: 1, strike: () => hands.editMachine() },
     { name: "lock a machine", weight: 1, strike: () => hands.lockMachine() },
     { name: "leave a volume", weight: 1, strike: () => hands.leaveVolume() },
+    { name: "attach a disk", weight: 1, strike: () => hands.attachDisk() },
     { name: "move a machine", weight: 1, strike: () => hands.moveMachine() },
     { name: "act in the last moment", weight: 2, strike: () => hands.actInTheLastMoment() },
   ];
@@ -71,6 +72,7 @@ export function healWorld(world: World): void {
       loseReply: 0,
     });
   }
+  world.kindsGoSinceMs = undefined;
   world.house.disk.setFault(undefined);
   for (const { life } of world.programs) life.doom = undefined;
 }

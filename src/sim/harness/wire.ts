@@ -83,10 +83,10 @@ export class Wire {
     this.writes += 1;
     onEffect(site, request, sender);
     const id = subjectOf(request) ?? "";
-    if (request.params?.["digest"] !== undefined && this.onGuarded !== undefined) {
+    if (isGuarded(request)) {
       const act = this.onGuarded;
       this.onGuarded = undefined;
-      act(id);
+      act?.(id);
     }
     count(this.effects, id, 1);
     if (isCreate(request)) count(this.creating, id, 1);
@@ -170,6 +170,11 @@ const refusals: readonly [Refusal, ...Refusal[]] = [
 interface Refusal {
   readonly status: number;
   readonly reason: string;
+}
+
+/** Of these the server itself finds out whether the machine is still what it was. */
+function isGuarded({ method, path }: PveRequest): boolean {
+  return (method === "PUT" || method === "POST") && /\/qemu\/\d+\/(config|resize)$/.test(path);
 }
 
 export function isCreate({ method, path }: PveRequest): boolean {

@@ -40,6 +40,8 @@ export class World {
   readonly programs: Program[] = [];
   /** As a person uses the API. */
   readonly client: Client;
+  /** Since when the kinds are being deleted, on the monotonic clock. */
+  kindsGoSinceMs: number | undefined;
   /** The first law that was broken where nobody could be told at once. */
   broken: unknown;
   #starts = 0;
@@ -103,6 +105,7 @@ export class World {
       trace: this.trace,
       weather,
       isEmbedded,
+      mayDestroy: () => this.kindsGoSinceMs === undefined,
     });
     this.programs[index] = program;
     // A start that fails is the end of the process, and somebody starts it again.
@@ -128,7 +131,8 @@ export class World {
       trace: this.trace,
       dice: Dice.of(this.#seed, `wire ${site.name}`),
       onEffect: (to, request, sender) => {
-        this.guard(() => this.laws.beforeEffect(to, request, sender));
+        const kindsGoMs = this.clock.monotonicMs() - (this.kindsGoSinceMs ?? Infinity);
+        this.guard(() => this.laws.beforeEffect(to, request, { sender, kindsGoMs }));
       },
     });
   }
