@@ -1,4 +1,12 @@
-import { registerHooks({
+import { registerHooks } from "node:module";
+import { mutants } from "./mutants.ts";
+
+// Loaded before everything else in a process that runs with one line broken: BERTH_MUTANT names it.
+
+const mutant = mutants.find(({ name }) => name === process.env["BERTH_MUTANT"]);
+if (mutant === undefined) throw new Error(`no mutant ${process.env["BERTH_MUTANT"]}`);
+
+registerHooks({
   load: (url, context, next) => {
     const loaded = next(url, context);
     const edits = mutant.edits.filter(({ file }) => url.endsWith(`/${file}`));

@@ -81,11 +81,13 @@ export class Hands {
     const site = this.#anySite();
     const wire = this.#world.wires.get(site.name);
     if (wire === undefined) return;
-    const act = this.#dice.pick(["recycle", "recycle", "edit", "stop"] as const);
+    const act = this.#dice.pick(["recycle", "recycle", "recycle", "edit", "stop"] as const);
     const strike = (id: string): void => {
       const isQuorate = site.model.cluster.isQuorate();
       const isFree = (wire.effects.get(id) ?? 0) === 0 && !this.#isWorkedOn(site, id);
       if (!isQuorate || !isFree || site.guests.get(id)?.by !== "berth") return;
+      wire.onBegin = undefined;
+      wire.onGuarded = undefined;
       if (act === "recycle") this.#recycle({ site, id });
       if (act === "edit") this.#edit({ site, id });
       if (act === "stop") this.#stop({ site, id });

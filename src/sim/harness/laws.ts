@@ -8,7 +8,10 @@ import { isCreate, nameOf, subjectOf } from "./wire.ts";
 
 /** More changes for one object within so long are a storm, whatever goes wrong. */
 const stormMs = 600_000;
-const stormMost = 80;
+const stormMost = 40;
+/** And so are more calls of one cluster, reads and all. */
+const callsMs = 60_000;
+const callsMost = 500;
 /** For how long a person's word that a disk may go counts: it may be under way when it is undone. */
 const wordMs = 300_000;
 
@@ -27,6 +30,8 @@ export class Laws {
   readonly #sent = new Map<string, number[]>();
   /** Objects that were Ready once. */
   readonly #stood = new Set<string>();
+  /** When the clusters were called, by their names. */
+  readonly #called = new Map<string, number[]>();
   /** When a disk was last declared to go, by the object's uid and the disk's name. */
   readonly #words = new Map<string, number>();
 
@@ -115,12 +120,25 @@ export class Laws {
   }
 
   #demandCalm({ uid = "", name }: ClaimSpec["owner"], what: () => string): void {
+    const sent = this.#noteIn(this.#sent, uid, stormMs);
+    if (sent <= stormMost) return;
+    throw new Violation(6, `${what()}, the ${sent}th for ${name} in ten minutes`);
+  }
+
+  /** Law 6: a cluster is asked only so often. */
+  atCall({ name }: Site): void {
+    const calls = this.#noteIn(this.#called, name, callsMs);
+    if (calls > callsMost) throw new Violation(6, `${name} was called ${calls} times in a minute`);
+  }
+
+  /** Counts what happened within so long, with what happens now. */
+  #noteIn(times: Map<string, number[]>, key: string, withinMs: number): number {
     const nowMs = this.#nowMs();
-    const sent = (this.#sent.get(uid) ?? []).filter((atMs) => atMs > nowMs - stormMs);
-    sent.push(nowMs);
-    this.#sent.set(uid, sent);
-    if (sent.length <= stormMost) return;
-    throw new Violation(6, `${what()}, the ${sent.length}th for ${name} in ten minutes`);
+    const noted = times.get(key) ?? [];
+    noted.push(nowMs);
+    times.set(key, noted);
+    while ((noted[0] ?? nowMs) <= nowMs - withinMs) noted.shift();
+    return noted.length;
   }
 
   #vmOf(uid: string | undefined): VirtualMachine | undefined {

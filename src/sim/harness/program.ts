@@ -122,9 +122,7 @@ export class Program {
     [operation, fence]: Parameters<HypervisorDriver["begin"]>,
   ): ReturnType<HypervisorDriver["begin"]> {
     const id = "claim" in operation ? operation.claim.externalId : "";
-    const act = wire.onBegin;
-    wire.onBegin = undefined;
-    if (id !== "") act?.(id);
+    wire.onBegin?.(id);
     wire.beginning.set(id, this.life);
     try {
       return await driver.begin(operation, fence);

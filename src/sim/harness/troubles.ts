@@ -40,7 +40,7 @@ function byHand({ hands }: TroubleMakers): Trouble[] {
     { name: "leave a volume", weight: 1, strike: () => hands.leaveVolume() },
     { name: "attach a disk", weight: 1, strike: () => hands.attachDisk() },
     { name: "move a machine", weight: 1, strike: () => hands.moveMachine() },
-    { name: "act in the last moment", weight: 2, strike: () => hands.actInTheLastMoment() },
+    { name: "act in the last moment", weight: 4, strike: () => hands.actInTheLastMoment() },
   ];
 }
 

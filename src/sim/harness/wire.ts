@@ -40,6 +40,8 @@ export interface WireOptions {
   readonly dice: Dice;
   readonly trace: Trace;
   readonly weather: Weather;
+  /** Told of every request. */
+  readonly onCall: (site: Site) => void;
   /** Asked before every request that changes something leaves. Throws where a law is broken. */
   readonly onEffect: (site: Site, request: PveRequest, sender: string) => void;
 }
@@ -56,9 +58,9 @@ export class Wire {
   readonly beginning = new Map<string, Life>();
   /** Requests that make a machine and have not arrived, by its id. */
   readonly creating = new Map<string, number>();
-  /** Done once, at the next request that names the version of the machine that it changes. */
+  /** Somebody waits for a request that names the version of the machine that it changes. */
   onGuarded: ((id: string) => void) | undefined;
-  /** Done once, before the next operation looks at its machine for the last time. */
+  /** Somebody waits for the moment before an operation looks at its machine for the last time. */
   onBegin: ((id: string) => void) | undefined;
   requests = 0;
   writes = 0;
@@ -68,7 +70,7 @@ export class Wire {
   }
 
   async send(request: PveRequest, sender: string): Promise<PveReply> {
-    const { site, weather, trace, onEffect } = this.#options;
+    const { site, weather, trace, onEffect, onCall } = this.#options;
     const { clock } = site;
     if (weather.isCut) {
       await sleep(clock, 5);
@@ -79,15 +81,12 @@ export class Wire {
       return { type: "notSent", why: "fenced", detail: "the fence is closed" };
     }
     this.requests += 1;
+    onCall(site);
     if (request.method === "GET") return this.#carry(request);
     this.writes += 1;
     onEffect(site, request, sender);
     const id = subjectOf(request) ?? "";
-    if (isGuarded(request)) {
-      const act = this.onGuarded;
-      this.onGuarded = undefined;
-      act?.(id);
-    }
+    if (isGuarded(request)) this.onGuarded?.(id);
     count(this.effects, id, 1);
     if (isCreate(request)) count(this.creating, id, 1);
     try {

@@ -130,6 +130,7 @@ export class World {
       weather,
       trace: this.trace,
       dice: Dice.of(this.#seed, `wire ${site.name}`),
+      onCall: (to) => this.guard(() => this.laws.atCall(to)),
       onEffect: (to, request, sender) => {
         const kindsGoMs = this.clock.monotonicMs() - (this.kindsGoSinceMs ?? Infinity);
         this.guard(() => this.laws.beforeEffect(to, request, { sender, kindsGoMs }));
