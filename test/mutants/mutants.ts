@@ -375,6 +375,16 @@ const endings: readonly Mutant[] = [
     ],
   },
   {
+    name: "forgets the disks that a machine which is gone was to leave",
+    edits: [
+      {
+        file: `${controller}/plan.ts`,
+        find: 'how: own.length > 0 ? "Release" : "Retire"',
+        replace: 'how: "Retire"',
+      },
+    ],
+  },
+  {
     name: "destroys a disk that should be retained",
     edits: [
       {

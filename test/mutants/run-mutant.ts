@@ -22,25 +22,24 @@ export async function runMutant(
   mutant: Mutant,
   { from, to }: { readonly from: number; readonly to: number },
 ): Promise<Caught | undefined> {
-  const printed = await runBroken(mutant, "./run-one.ts", [`${from}`, `${to}`]);
+  const printed = await runBroken(mutant, new URL("./run-one.ts", import.meta.url), [
+    `${from}`,
+    `${to}`,
+  ]);
   // cast: run-one.ts prints it.
   return (printed as Caught | null) ?? undefined;
 }
 
 /** Makes the history of a seed that notices as short as it can be. */
 export async function shrinkMutant(mutant: Mutant, seed: number): Promise<Left | undefined> {
-  const printed = await runBroken(mutant, "./shrink-one.ts", [`${seed}`]);
+  const printed = await runBroken(mutant, new URL("./shrink-one.ts", import.meta.url), [`${seed}`]);
   // cast: shrink-one.ts prints it.
   return (printed as Left | null) ?? undefined;
 }
 
-async function runBroken(
-  { name }: Mutant,
-  file: string,
-  args: readonly string[],
-): Promise<unknown> {
+async function runBroken({ name }: Mutant, file: URL, args: readonly string[]): Promise<unknown> {
   const hook = new URL("./hook.ts", import.meta.url).href;
-  const program = fileURLToPath(new URL(file, import.meta.url));
+  const program = fileURLToPath(file);
   const env = { ...process.env, BERTH_MUTANT: name };
   const options = { env, maxBuffer: 64 * 1024 * 1024 };
   const all = ["--import", hook, program, ...args];

@@ -10,6 +10,12 @@ interface Found {
   readonly id: string;
 }
 
+/** What a stranger's machine has in common with one that was there before. */
+interface Likeness {
+  readonly node?: string | undefined;
+  readonly mark?: string | undefined;
+}
+
 /** People who work on the hypervisors themselves, by hand, beside Berth. */
 export class Hands {
   readonly #world: World;
@@ -27,7 +33,7 @@ export class Hands {
       .map(({ spec }) => spec)
       .filter((spec) => spec.state === "Reserved" && spec.hypervisor.name === site.name)
       .map(({ externalId }) => externalId);
-    const free = String(this.#dice.between(100, 199));
+    const free = String(this.#dice.between(100, 139));
     const id = this.#dice.pickAny(reserved) ?? this.#dice.pick([free, "300"]);
     if (site.text(id) !== undefined || this.#isBusy(site, id)) return;
     this.#makeStranger(site, id);
@@ -43,8 +49,9 @@ export class Hands {
   #recycle({ site, id }: Found): void {
     // Sometimes it is a restored copy, which bears the very mark and another UUID.
     const mark = /^#.*berth.*$/m.exec(site.text(id) ?? "")?.[0];
+    const node = site.model.cluster.nodeOfGuest(Number(id));
     this.#destroy(site, id);
-    this.#makeStranger(site, id, this.#dice.chance(0.5) ? mark : undefined);
+    this.#makeStranger(site, id, { node, mark: this.#dice.chance(0.5) ? mark : undefined });
     this.#say(site, `deletes ${id} and makes another machine under that id`);
   }
 
@@ -82,7 +89,9 @@ export class Hands {
     const wire = this.#world.wires.get(site.name);
     if (wire === undefined) return;
     const act = this.#dice.pick(["recycle", "recycle", "recycle", "edit", "stop"] as const);
-    const strike = (id: string): void => {
+    const kinds = this.#dice.pick([/./, /power|reboot|resume|suspend/, /destroy/]);
+    const strike = (id: string, kind?: string): void => {
+      if (kind !== undefined && !kinds.test(kind)) return;
       const isQuorate = site.model.cluster.isQuorate();
       const isFree = (wire.effects.get(id) ?? 0) === 0 && !this.#isWorkedOn(site, id);
       if (!isQuorate || !isFree || site.guests.get(id)?.by !== "berth") return;
@@ -92,8 +101,8 @@ export class Hands {
       if (act === "edit") this.#edit({ site, id });
       if (act === "stop") this.#stop({ site, id });
     };
-    if (this.#dice.chance(0.6)) wire.onBegin = strike;
-    else wire.onGuarded = strike;
+    if (this.#dice.chance(0.7)) wire.onBegin = strike;
+    else wire.onGuarded = (id) => strike(id);
     this.#say(site, "waits for the last moment");
   }
 
@@ -256,10 +265,12 @@ export class Hands {
     }
   }
 
-  #makeStranger(site: Site, id: string, mark?: string): void {
+  #makeStranger(site: Site, id: string, { mark, node }: Likeness = {}): void {
     const notes = mark === undefined ? "" : `${mark}\n`;
+    const anywhere = this.#dice.pick(["pve1", "pve2", "pve3"]);
+    const where = this.#dice.chance(0.7) ? (node ?? anywhere) : anywhere;
     const text = `${notes}name: stranger\nmemory: 512\nsmbios1: uuid=${strangerUuid}\n`;
-    site.model.writeGuestFile(this.#dice.pick(["pve1", "pve2", "pve3"]), Number(id), text);
+    site.model.writeGuestFile(where, Number(id), text);
     site.personActed(id);
   }
 

@@ -196,7 +196,7 @@ class History {
     }
     for (const vm of all()) {
       if (isDeleting(vm) || !isReady(vm))
-        throw new Violation(8, `its remedies do not help ${this.#unsettled()}`);
+        throw new Violation(8, `its remedies do not help ${tellVm(vm)}`);
       demandSpec(vm, world);
     }
     await this.#demandRest();
@@ -263,9 +263,7 @@ class History {
   #unsettled(): string {
     const vms = [...this.#world.records.vms.values()].filter((vm) => !isSettledVm(vm));
     if (vms.length === 0) return this.#people.pending > 0 ? "people wait" : "Berth starts";
-    return vms
-      .map(({ metadata, status }) => `${metadata.name}: ${JSON.stringify({ metadata, status })}`)
-      .join("; ");
+    return vms.map(tellVm).join("; ");
   }
 
   async #pass(ms: number): Promise<void> {
@@ -312,6 +310,10 @@ function isSettledVm(vm: VirtualMachine): boolean {
 function isStalled({ status }: VirtualMachine): boolean {
   const conditions = status?.conditions ?? [];
   return conditions.some((one) => one.type === "Stalled" && one.status === "True");
+}
+
+function tellVm({ metadata, status }: VirtualMachine): string {
+  return `${metadata.name}: ${JSON.stringify({ metadata, status })}`;
 }
 
 function asError(thrown: unknown): Error {

@@ -12,7 +12,7 @@ const stormMost = 40;
 /** And so are more calls of one cluster, reads and all. */
 const callsMs = 60_000;
 const callsMost = 500;
-/** For how long a person's word that a disk may go counts: it may be under way when it is undone. */
+/** For how long a person's word that a disk may go counts: it may be undone while it is done. */
 const wordMs = 300_000;
 
 /** Who sends something, and for how long the kinds have been going away. */
@@ -88,7 +88,7 @@ export class Laws {
     }
   }
 
-  /** Laws 3, 5 and 6: whose it is and what for is on the disk, and who sends it leads. */
+  /** Laws 3, 4, 5 and 6: whose it is and what for is on the disk, and who sends it leads. */
   beforeEffect(site: Site, request: PveRequest, { sender, kindsGoMs }: Moment): void {
     const id = subjectOf(request);
     if (id === undefined) return;
@@ -97,22 +97,24 @@ export class Laws {
     if (!leader.startsWith(`${sender}_`)) {
       throw new Violation(5, `${what()} by ${sender}, and ${leader} leads`);
     }
-    const owner = this.#holderOf(site, id);
-    if (owner === undefined) throw new Violation(5, `${what()} without a Claim of ${id}`);
-    if (!this.#hasIntent(owner)) {
-      throw new Violation(5, `${what()} without an intent of ${owner.name}`);
+    const owner = this.#demandIntent(site, id, what);
+    demandGentle(request, kindsGoMs, what);
+    demandOwn(request, site.guests.get(id), what);
+    if (isCreate(request)) {
+      this.#demandWish(owner, what);
+      site.creates.set(id, owner.uid ?? "");
     }
-    // What was decided before they went takes a moment to be sent.
-    if (isDestroy(request) && kindsGoMs > 5_000) {
-      throw new Violation(4, `${what()} while the kinds go away`);
-    }
-    if ("skiplock" in (request.params ?? {})) throw new Violation(3, `${what()} past a lock`);
-    if (isCreate(request)) this.#demandWish(owner, what);
-    if (isCreate(request)) site.creates.set(id, owner.uid ?? "");
     this.#demandCalm(owner, what);
   }
 
-  /** Law 4: what stood is not made anew, unless that is declared: its data would seem to be there. */
+  #demandIntent(site: Site, id: string, what: () => string): ClaimSpec["owner"] {
+    const owner = this.#holderOf(site, id);
+    if (owner === undefined) throw new Violation(5, `${what()} without a Claim of ${id}`);
+    if (this.#hasIntent(owner)) return owner;
+    throw new Violation(5, `${what()} without an intent of ${owner.name}`);
+  }
+
+  /** Law 4: what stood is not made anew, unless that is declared: its data are gone. */
   #demandWish({ namespace, name, uid }: ClaimSpec["owner"], what: () => string): void {
     const vm = this.#records.vms.get(`${namespace}/${name}`);
     if (!this.#stood.has(uid ?? "") || vm?.spec.onMissing === "Recreate") return;
@@ -179,6 +181,23 @@ export class Laws {
       }
     }
   }
+}
+
+/** No lock is passed, and nothing is destroyed because its kind goes away. */
+function demandGentle(request: PveRequest, kindsGoMs: number, what: () => string): void {
+  if ("skiplock" in (request.params ?? {})) throw new Violation(3, `${what()} past a lock`);
+  // What was decided before they went takes a moment to be sent.
+  if (isDestroy(request) && kindsGoMs > 5_000) {
+    throw new Violation(4, `${what()} while the kinds go away`);
+  }
+}
+
+/** What the server does not guard by a version is never sent to what somebody else made. */
+function demandOwn(request: PveRequest, guest: Origin | undefined, what: () => string): void {
+  const isGuarded = isCreate(request) || "digest" in (request.params ?? {});
+  const isMachine = /\/qemu\/\d+/.test(request.path);
+  if (isGuarded || !isMachine || guest?.by !== "person") return;
+  throw new Violation(3, `${what()}, and what stands there is somebody else's`);
 }
 
 function isDestroy({ method, path }: PveRequest): boolean {

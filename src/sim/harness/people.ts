@@ -218,7 +218,7 @@ export class People {
     return {
       ...(dice.chance(0.3) ? { onMissing: "Recreate" } : {}),
       ...(dice.chance(0.15) ? { deletionPolicy: "Retain" } : {}),
-      ...(dice.chance(0.15) ? { externalId: dice.pick(chosenIds) } : {}),
+      ...(dice.chance(0.25) ? { externalId: dice.pick(chosenIds) } : {}),
     };
   }
 

@@ -122,7 +122,7 @@ export class Program {
     [operation, fence]: Parameters<HypervisorDriver["begin"]>,
   ): ReturnType<HypervisorDriver["begin"]> {
     const id = "claim" in operation ? operation.claim.externalId : "";
-    wire.onBegin?.(id);
+    wire.onBegin?.(id, operation.kind);
     wire.beginning.set(id, this.life);
     try {
       return await driver.begin(operation, fence);

@@ -14,7 +14,7 @@ export function toBerth(makers: TroubleMakers): Trouble[] {
     takeKinds(makers),
   ];
   if (makers.world.home === "embedded") return common;
-  return [...common, sleep(makers), loseApi(makers), loseApiReplies(makers)];
+  return [...common, sleep(makers), nap(makers), loseApi(makers), loseApiReplies(makers)];
 }
 
 /** The one that leads, most of the time. */
@@ -145,6 +145,21 @@ function sleep(makers: TroubleMakers): Trouble {
       const ms = dice.between(1_000, 90_000);
       world.trace.say("weather", () => `${program?.name} is stopped for ${ms} ms`);
       program?.life.sleep(ms);
+    },
+  };
+}
+
+/** The worst moment for a leader to be stopped: when it wakes, another one leads. */
+function nap(makers: TroubleMakers): Trouble {
+  const { world, dice } = makers;
+  return {
+    name: "stop before sending",
+    weight: 3,
+    strike: () => {
+      const program = anyProgram(makers);
+      if (program === undefined) return;
+      program.life.napMs = dice.pick([10_000, 50_000, 80_000]);
+      world.trace.say("weather", () => `${program.name} will be stopped before it sends`);
     },
   };
 }

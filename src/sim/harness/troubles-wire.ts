@@ -41,6 +41,13 @@ function lost(makers: TroubleMakers): Trouble[] {
       }),
     },
     {
+      name: "arrive late",
+      weight: 2,
+      strike: forAWhile(makers, "requests arrive late", (weather, isOn) => {
+        weather.late = isOn ? dice.pick([0.2, 0.6]) : 0;
+      }),
+    },
+    {
       name: "delay",
       weight: 1,
       strike: forAWhile(makers, "everything is slow", (weather, isOn) => {

@@ -44,7 +44,10 @@ function byHand({ hands }: TroubleMakers): Trouble[] {
   ];
 }
 
-/** Every fault ends now: nodes are up, lines stand, disks have room, nobody sleeps. */
+/**
+ * Every fault ends now: nodes are up, lines stand, disks have room, nobody sleeps. Only who waits
+ * for the last moment goes on waiting.
+ */
 export function healWorld(world: World): void {
   world.trace.say("weather", () => "everything is well again");
   for (const [name, weather] of world.weather) {
@@ -55,11 +58,10 @@ export function healWorld(world: World): void {
       gatewayTimeout: 0,
       delayMs: 0,
       refuse: 0,
+      late: 0,
       garble: 0,
       hiddenNode: undefined,
     });
-    const wire = world.wires.get(name);
-    if (wire !== undefined) Object.assign(wire, { onGuarded: undefined, onBegin: undefined });
     const site = world.sites.get(name);
     if (site !== undefined) healSite(site);
   }
@@ -74,7 +76,10 @@ export function healWorld(world: World): void {
   }
   world.kindsGoSinceMs = undefined;
   world.house.disk.setFault(undefined);
-  for (const { life } of world.programs) life.doom = undefined;
+  for (const { life } of world.programs) {
+    life.doom = undefined;
+    life.napMs = 0;
+  }
 }
 
 function healSite(site: Site): void {

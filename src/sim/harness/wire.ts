@@ -18,6 +18,8 @@ export interface Weather {
   delayMs: number;
   /** Answered by something in between that has nothing to do with it, and nothing is asked. */
   refuse: number;
+  /** The caller is told that the connection ended, and the request arrives some seconds later. */
+  late: number;
   /** The reply breaks off in its middle. */
   garble: number;
   /** Lists of machines leave out those of one node. */
@@ -31,6 +33,7 @@ export const fairWeather: Weather = {
   gatewayTimeout: 0,
   delayMs: 0,
   refuse: 0,
+  late: 0,
   garble: 0,
   hiddenNode: undefined,
 };
@@ -61,7 +64,7 @@ export class Wire {
   /** Somebody waits for a request that names the version of the machine that it changes. */
   onGuarded: ((id: string) => void) | undefined;
   /** Somebody waits for the moment before an operation looks at its machine for the last time. */
-  onBegin: ((id: string) => void) | undefined;
+  onBegin: ((id: string, kind: string) => void) | undefined;
   requests = 0;
   writes = 0;
 
@@ -99,6 +102,11 @@ export class Wire {
   async #carry(request: PveRequest): Promise<PveReply> {
     const { site, dice, weather, trace } = this.#options;
     const { clock } = site;
+    if (request.method !== "GET" && dice.chance(weather.late)) {
+      void this.#arriveLate(request, dice.between(500, 25_000));
+      await sleep(clock, 10);
+      return { type: "lost", detail: "socket hang up" };
+    }
     await sleep(clock, dice.between(1, 6) + dice.between(0, weather.delayMs));
     if (isCreate(request)) count(this.creating, subjectOf(request) ?? "", -1);
     const refusal = dice.chance(weather.refuse) ? dice.pick(refusals) : undefined;
@@ -123,6 +131,17 @@ export class Wire {
       return { ...answer, status: 596, reason: "Connection timed out", body: "" };
     }
     return this.#garbled(request, reply);
+  }
+
+  async #arriveLate(request: PveRequest, afterMs: number): Promise<void> {
+    const { site, trace } = this.#options;
+    const id = subjectOf(request) ?? "";
+    trace.say(site.name, () => `${nameOf(request)}: will arrive in ${afterMs} ms`);
+    count(this.effects, id, 1);
+    await sleep(site.clock, afterMs);
+    if (isCreate(request)) count(this.creating, id, -1);
+    await this.#ask(request);
+    count(this.effects, id, -1);
   }
 
   #garbled(request: PveRequest, reply: PveReply): PveReply {

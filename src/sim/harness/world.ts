@@ -169,7 +169,7 @@ async function declareSite(client: Client, { name, tokenId }: Site): Promise<voi
       type: "proxmox",
       endpoints: [`https://${name}.example:8006`],
       credentials: { secretRef },
-      idRange: { first: 100, last: 199 },
+      idRange: { first: 100, last: 139 },
       defaults: { storage: "local-zfs", imageStorage: "local" },
       limits: { pollSeconds: 15 },
     },
