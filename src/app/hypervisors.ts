@@ -4,13 +4,19 @@ import { httpsTransport, proxmoxDriver } from "../drivers/proxmox/index.ts";
 import type { HypervisorDriver } from "../hypervisor/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Random } from "../kernel/random.ts";
+import type { HypervisorMetrics } from "./hypervisor-metrics.ts";
 import { missingDriver } from "./missing-driver.ts";
+import type { NoteCertificate } from "./program-metrics.ts";
 
-/** The one place that knows which types of hypervisors there are. A new driver is a line here. */
-export function createConnect(environment: {
+export interface ConnectEnvironment {
   readonly clock: Clock;
   readonly random: Random;
-}): Connect {
+  readonly metrics: HypervisorMetrics;
+  readonly noteCertificate: NoteCertificate;
+}
+
+/** The one place that knows which types of hypervisors there are. A new driver is a line here. */
+export function createConnect(environment: ConnectEnvironment): Connect {
   return (hypervisor, credentials) => {
     switch (hypervisor.spec.type) {
       case "proxmox":
@@ -23,10 +29,11 @@ export function createConnect(environment: {
 }
 
 function connectProxmox(
-  { spec }: Hypervisor,
+  { metadata, spec }: Hypervisor,
   credentials: Credentials,
-  environment: { readonly clock: Clock; readonly random: Random },
+  environment: ConnectEnvironment,
 ): HypervisorDriver {
+  const { name: hypervisor = "" } = metadata;
   const { ca, fingerprints, serverName } = spec.tls ?? {};
   const token = { id: credentials["tokenId"] ?? "", secret: credentials["tokenSecret"] ?? "" };
   const transport = httpsTransport({
@@ -39,10 +46,11 @@ function connectProxmox(
     },
     timeoutMs: spec.limits.callTimeoutSeconds * 1000,
     clock: environment.clock,
+    onCertificate: noteEarliest((ms) => environment.noteCertificate("hypervisor", hypervisor, ms)),
   });
   const exclusive = (spec.storages ?? []).filter((storage) => storage.exclusive === true);
   return proxmoxDriver({
-    send: transport.send,
+    send: environment.metrics.measure(transport.send, hypervisor),
     close: transport.close,
     tokenId: token.id,
     random: environment.random,
@@ -52,4 +60,13 @@ function connectProxmox(
       exclusiveStorages: exclusive.map(({ name }) => name),
     },
   });
+}
+
+/** Of several endpoints the one whose certificate ends first is the one to worry about. */
+function noteEarliest(note: (expiresMs: number) => void): (expiresMs: number, url: string) => void {
+  const known = new Map<string, number>();
+  return (expiresMs, url) => {
+    known.set(url, expiresMs);
+    note(Math.min(...known.values()));
+  };
 }

@@ -118,8 +118,9 @@ const ownership: readonly Mutant[] = [
     edits: [
       {
         file: `${controller}/plan-deletion.ts`,
-        find: "if (strangers.length > 0) return",
-        replace: "if (strangers.length > 99) return",
+        find: "const stays = machine.volumes.filter((volume) => volume.isOwn && !mayGo(claim, volume));",
+        replace:
+          "const stays = machine.volumes.filter((volume) => volume.isOwn && !mayGo(claim, volume) && volume.disk !== undefined);",
       },
     ],
   },
@@ -435,8 +436,8 @@ const endings: readonly Mutant[] = [
     edits: [
       {
         file: `${controller}/plan-machine.ts`,
-        find: '  if (!claim.everStood) return { do: "record", change: { everStood: true } };\n',
-        replace: "",
+        find: '  if (!claim.everStood) {\n    return { do: "record"',
+        replace: '  if (!claim.everStood && claim.node === undefined) {\n    return { do: "record"',
       },
     ],
   },

@@ -5,9 +5,17 @@ import { failVm } from "./failing.ts";
 import { blockedView, noWorker, ofStep, taskKind } from "./settling.ts";
 import { slotsOf, stepTraits, type Step } from "./steps.ts";
 import type { StatusOperation } from "./status.ts";
-import { annotationOf, noteDone, settle, writeView, type ConnectedTurn } from "./turn.ts";
+import {
+  annotationOf,
+  declarationOf,
+  noteDone,
+  settle,
+  writeView,
+  type ConnectedTurn,
+} from "./turn.ts";
 
-const slotMs = 30_000;
+/** It is woken when its turn comes. */
+export const slotMs = 30_000;
 const blockedMs = 2_000;
 const fencedMs = 1_000;
 const lookMs = 1_000;
@@ -23,14 +31,18 @@ export async function performStep(turn: ConnectedTurn, step: Step): Promise<Outc
   const { deps, driver, memory, key, connection } = turn;
   if (isInVain(turn, step)) return failInVain(turn, step);
   if (!takeSlots(turn, step)) {
-    const name = slotsOf(step, connection.name).join(", ");
+    const name = slotsOf(step, connection).join(", ");
     const waitingFor = { kind: "Slot", name: `a free slot: ${name}` } as const;
+    memory.line = { sinceMs: deps.clock.monotonicMs(), declaration: declarationOf(turn.vm) };
     await writeView(turn, { state: { is: "waiting", waitingFor } }, "progress");
     return again("Slot", slotMs);
   }
+  delete memory.line;
   if (!deps.fence.mayWrite()) return waitForFence(turn);
   const operation = operationOf(turn, step);
   delete memory.task;
+  // From here on it is no longer true that nothing was ever sent.
+  delete memory.reserved;
   const { reason } = stepTraits[step.name];
   await writeView(turn, {
     state: { is: "working", reason, message: step.intent },
@@ -39,6 +51,7 @@ export async function performStep(turn: ConnectedTurn, step: Step): Promise<Outc
   });
   turn.isOpen = true;
   if (step.name === "PutSeed" && turn.seen !== undefined) memory.sight = turn.seen;
+  deps.reports.opened(operation);
   const begun = await driver.begin(repeated(turn, step), deps.fence);
   return conclude(turn, { step, operation, begun, key });
 }
@@ -84,6 +97,8 @@ interface Effect {
 /** The one place where the answer to an attempt becomes what happens next. */
 async function conclude(turn: ConnectedTurn, effect: Effect): Promise<Outcome> {
   const { step, operation, begun } = effect;
+  const task = begun.outcome === "task" ? { task: begun.task } : {};
+  turn.deps.reports.operated(turn.vm, { ...operation, ...task }, begun.outcome);
   switch (begun.outcome) {
     case "done":
       noteDone(turn, operation.intent);
@@ -123,7 +138,7 @@ function begunTask(turn: ConnectedTurn, operation: StatusOperation, handle: Task
 }
 
 function takeSlots({ deps, key, memory, connection }: ConnectedTurn, step: Step): boolean {
-  const names = slotsOf(step, connection.name);
+  const names = slotsOf(step, connection);
   memory.lease?.release();
   const lease = deps.slots.tryAcquire(names, key, { wake: () => deps.wake(key) });
   if (lease === "waiting") return false;

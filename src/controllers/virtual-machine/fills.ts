@@ -67,10 +67,12 @@ function copyFill(turn: ConnectedTurn, image: VMImage, node: string | undefined)
     return isThere && (candidate.node === undefined || candidate.node === node);
   });
   if (copy?.volume !== undefined) return answered({ from: "volume", volume: copy.volume });
+  const { failure } = image.status ?? {};
+  const why = failure === undefined ? "" : ` ${failure.message}`;
   return failed({
     category: "DependencyNotReady",
-    message: `The image ${image.metadata.name ?? ""} is not on the Hypervisor ${here} yet.`,
-    remedy: "It is being brought there: see the status of the VMImage.",
+    message: `The image ${image.metadata.name ?? ""} is not on the Hypervisor ${here} yet.${why}`,
+    remedy: failure?.remedy ?? "It is being brought there: see the status of the VMImage.",
   });
 }
 
@@ -109,7 +111,11 @@ function fillsOfClone(turn: ConnectedTurn, clone: Clone): Answer<Fills> {
   return answered(fills);
 }
 
-function cloneSource(turn: ConnectedTurn, { vmRef, imageRef, externalId }: Clone): Answer<string> {
+/** The machine that is copied, by its id. */
+export function cloneSource(
+  turn: ConnectedTurn,
+  { vmRef, imageRef, externalId }: Clone,
+): Answer<string> {
   if (externalId !== undefined) return answered(externalId);
   return imageRef === undefined
     ? machineSource(turn, vmRef?.name ?? "")

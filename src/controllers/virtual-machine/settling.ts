@@ -53,7 +53,8 @@ async function recallTask(
   turn: ConnectedTurn,
   operation: StatusOperation,
 ): Promise<Answer<TaskHandle | undefined>> {
-  const claim: ClaimedMachine | undefined = turn.claim?.spec;
+  const isKeepers = isStepName(operation.step) && stepTraits[operation.step].of === "Keeper";
+  const claim: ClaimedMachine | undefined = (isKeepers ? turn.keeper : turn.claim)?.spec;
   if (claim === undefined) return answered(undefined);
   const sinceMs = Date.parse(operation.since);
   const recalled = await turn.driver.recall(claim, sinceMs, cloneHints(turn));
@@ -74,8 +75,11 @@ async function lookAtTask(
   operation: StatusOperation,
   handle: TaskHandle,
 ): Promise<Outcome | undefined> {
-  const { memory, driver } = turn;
+  const { memory, driver, deps } = turn;
   const view = await driver.look(handle);
+  if (view.state !== "running" && view.state !== "unknown") {
+    deps.reports.operated(turn.vm, { ...operation, task: handle }, view.state);
+  }
   switch (view.state) {
     case "running":
       return waitForTask(turn, operation, handle);
@@ -150,8 +154,9 @@ export function taskKind(
 
 function slotsUnderWay({ vm, connection }: ConnectedTurn, { step }: StatusOperation): string[] {
   const { node } = vm.status ?? {};
-  const storages = step === "AddDisk" ? (vm.spec.disks ?? []).map(({ storage }) => storage) : [];
-  return slotNames(connection.name, node, storages[0] ?? connection.spec.defaults?.storage);
+  const isCopy = step === "AddDisk" || step === "Clone";
+  const storages = isCopy ? (vm.spec.disks ?? []).map(({ storage }) => storage) : [];
+  return slotNames(connection, node, storages[0] ?? connection.spec.defaults?.storage);
 }
 
 export function blockedView(waitsFor: string): Parameters<typeof writeView>[1] {

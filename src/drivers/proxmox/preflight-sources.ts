@@ -96,7 +96,8 @@ async function findVolume(
   return {
     category: "ImageNotFound",
     message: `${volume} is not on ${place.node}`,
-    remedy: "Put it there, or correct its name. Berth looks again by itself.",
+    remedy:
+      "Put it there, correct its name, or place the machine on the node that has it. Berth looks again by itself.",
   };
 }
 

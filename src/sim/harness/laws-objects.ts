@@ -18,21 +18,54 @@ export interface ObjectLawsOptions {
 /** The laws that are checked when an object was written, and before its writer is answered. */
 export class ObjectLaws {
   readonly #options: ObjectLawsOptions;
+  /** By object and disk, what may not go with the machine that is being deleted. */
+  readonly #staying = new Map<string, readonly object[]>();
 
   constructor(options: ObjectLawsOptions) {
     this.#options = options;
   }
 
-  /** Laws 2, 7 and 9, at every change of a VirtualMachine. */
+  /** Laws 2, 4, 7 and 9, at every change of a VirtualMachine. */
   atVmChange({ before, after }: VmChange): void {
     if (after === undefined) {
-      if (before !== undefined) this.#demandNothingLeft(before);
+      if (before !== undefined) this.#demandLeft(before);
       return;
     }
     demandOrder(before, after);
     demandWhy(after);
-    if (isReady(after) && !(before !== undefined && isReady(before))) this.#demandSeen(after);
-    if (isMissing(after) && !(before !== undefined && isMissing(before))) this.#demandGone(after);
+    const became = (is: (vm: VirtualMachine) => boolean): boolean => {
+      return is(after) && !(before !== undefined && is(before));
+    };
+    if (became(isLeaving)) this.#noteStaying(after);
+    if (became(isReady)) this.#demandSeen(after);
+    if (became(isMissing)) this.#demandGone(after);
+  }
+
+  #demandLeft(vm: VirtualMachine): void {
+    this.#demandNothingLeft(vm);
+    this.#demandKept(vm);
+  }
+
+  /** The volumes of its disks that say Retain, whatever they will be called. */
+  #noteStaying({ metadata, status }: VirtualMachine): void {
+    const { hypervisor = "", externalId = "", disks = [] } = status ?? {};
+    const site = this.#options.sites.get(hypervisor);
+    for (const { name, volume = "" } of disks) {
+      const found = site?.volumesNamed(volume, externalId) ?? [];
+      if (found.length > 0) this.#staying.set(stayKey(metadata, name), found);
+    }
+  }
+
+  /** Law 4: a disk that says Retain to the end outlives its machine. */
+  #demandKept({ metadata, spec, status }: VirtualMachine): void {
+    const site = this.#options.sites.get(status?.hypervisor ?? "");
+    for (const { name, onDelete } of spec.disks ?? []) {
+      const noted = this.#staying.get(stayKey(metadata, name)) ?? [];
+      this.#staying.delete(stayKey(metadata, name));
+      if (onDelete !== "Retain" || noted.length === 0) continue;
+      if (site?.hasAny(noted) === true) continue;
+      throw new Violation(4, `the disk ${name} of ${metadata.name} says Retain, and is gone`);
+    }
   }
 
   /** Laws 2 and 3, at every change of a Claim. */
@@ -149,6 +182,14 @@ function demandWhy({ metadata, status }: VirtualMachine): void {
 
 function isHeld({ spec }: Claim): boolean {
   return spec.state === "Reserved" || spec.state === "Bound";
+}
+
+function isLeaving({ metadata }: VirtualMachine): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
+function stayKey({ uid = "" }: VirtualMachine["metadata"], disk: string): string {
+  return `${uid} ${disk}`;
 }
 
 function isMissing({ status }: VirtualMachine): boolean {

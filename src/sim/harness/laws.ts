@@ -44,6 +44,7 @@ export class Laws {
   /** Law 4: a machine that once stood goes only when its object is deleted, and says so. */
   whenGone(site: Site, id: string, { uid }: Origin): void {
     const claim = this.#records.claimOf(site.name, id)?.spec;
+    if (claim?.role === "Keeper") return demandEmpty(site, claim);
     const vm = this.#vmOf(uid);
     if (claim?.everStood !== true || claim.owner.uid !== uid || vm === undefined) return;
     const what = `the machine ${id} of ${vm.metadata.name} on ${site.name} was destroyed`;
@@ -101,7 +102,7 @@ export class Laws {
     demandGentle(request, kindsGoMs, what);
     demandOwn(request, site.guests.get(id), what);
     if (isCreate(request)) {
-      this.#demandWish(owner, what);
+      if (!this.#isKeeper(site, id)) this.#demandWish(owner, what);
       site.creates.set(id, owner.uid ?? "");
     }
     this.#demandCalm(owner, what);
@@ -143,6 +144,10 @@ export class Laws {
     return noted.length;
   }
 
+  #isKeeper(site: Site, id: string): boolean {
+    return this.#records.claimOf(site.name, id)?.spec.role === "Keeper";
+  }
+
   #vmOf(uid: string | undefined): VirtualMachine | undefined {
     if (uid === undefined) return undefined;
     for (const vm of this.#records.vms.values()) if (vm.metadata.uid === uid) return vm;
@@ -171,7 +176,7 @@ export class Laws {
     const machines = new Map<string, readonly [id: string, site: Site]>();
     for (const site of this.#sites.values()) {
       for (const [id, { uid }] of site.guests) {
-        if (uid === undefined || site.isEmptyReservation(id)) continue;
+        if (uid === undefined || site.isEmptyReservation(id) || this.#isKeeper(site, id)) continue;
         const other = machines.get(uid);
         if (other !== undefined) {
           const both = `${other[0]} on ${other[1].name} and ${id} on ${site.name}`;
@@ -181,6 +186,12 @@ export class Laws {
       }
     }
   }
+}
+
+/** A keeper goes only when it keeps nothing any more. */
+function demandEmpty({ name }: Site, { externalId, volumes = [] }: ClaimSpec): void {
+  if (!volumes.some(({ onDelete }) => onDelete === "Retain")) return;
+  throw new Violation(4, `the keeper ${externalId} on ${name} was destroyed with what it keeps`);
 }
 
 /** No lock is passed, and nothing is destroyed because its kind goes away. */

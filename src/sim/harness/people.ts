@@ -210,7 +210,8 @@ export class People {
 
   #newData(): (typeof dataDisk & { onDelete?: "Retain" })[] {
     if (!this.#dice.chance(0.4)) return [];
-    return [{ ...dataDisk, ...(this.#dice.chance(0.2) ? { onDelete: "Retain" } : {}) }];
+    // A third of them is to outlive its machine.
+    return [{ ...dataDisk, ...(this.#dice.chance(0.33) ? { onDelete: "Retain" } : {}) }];
   }
 
   #newPolicies(): Pick<WrittenVirtualMachineSpec, "onMissing" | "deletionPolicy" | "externalId"> {

@@ -27,6 +27,14 @@ interface Keepsake {
   readonly isRunning: boolean;
 }
 
+interface GuestVolume {
+  readonly key: string;
+  readonly backing: string;
+  readonly name: string;
+  readonly vmid: string;
+  readonly volume: object;
+}
+
 export interface SiteOptions {
   readonly name: string;
   readonly release: Release;
@@ -55,8 +63,13 @@ export class Site {
   onGone: (id: string, origin: Origin) => void = () => undefined;
   /** The same of a volume, by its name. */
   onVolumeGone: (name: string) => void = () => undefined;
+  /** Volumes that a person took away. */
+  readonly goneByHand = new WeakSet<object>();
   /** For which object a create was last sent, by id. */
   readonly creates = new Map<string, string>();
+  /** The volumes themselves, by backing and name, and whose they are. */
+  readonly #objects = new Map<string, object>();
+  readonly #origins = new WeakMap<object, Origin>();
   readonly #keepsakes = new Map<string, Keepsake>();
   readonly #sightings = new Map<string, Sightings>();
   /** Machines that somebody holds for a backup: the lock is the person's until it is taken off. */
@@ -115,6 +128,19 @@ export class Site {
   /** The guests that Berth made for an object. */
   guestsOf(uid: string): string[] {
     return [...this.guests].filter(([, origin]) => origin.uid === uid).map(([id]) => id);
+  }
+
+  /** The volumes of a machine that have this name, themselves: a name changes with the owner. */
+  volumesNamed(id: string, vmid: string): object[] {
+    const name = id.slice(id.indexOf(":") + 1);
+    const all = Object.values(this.model.cluster.state.volumes).flat();
+    return all.filter((volume) => volume.name === name && volume.vmid === Number(vmid));
+  }
+
+  /** Whether one of them is still there, or a person took one away. */
+  hasAny(volumes: readonly object[]): boolean {
+    const there = new Set<object>(Object.values(this.model.cluster.state.volumes).flat());
+    return volumes.some((volume) => there.has(volume) || this.goneByHand.has(volume));
   }
 
   wasThereWithin(id: string, ms: number): boolean {
@@ -192,11 +218,12 @@ export class Site {
   }
 
   /** Volumes of guests by backing and name, with the id that they bear. */
-  *guestVolumes(): Generator<{ key: string; backing: string; name: string; vmid: string }> {
+  *guestVolumes(): Generator<GuestVolume> {
     for (const [backing, volumes] of Object.entries(this.model.cluster.state.volumes)) {
-      for (const { name, vmid } of volumes) {
+      for (const volume of volumes) {
+        const { name, vmid } = volume;
         if (vmid === undefined) continue;
-        yield { key: `${backing}/${name}`, backing, name, vmid: String(vmid) };
+        yield { key: `${backing}/${name}`, backing, name, vmid: String(vmid), volume };
       }
     }
   }
@@ -247,17 +274,28 @@ export class Site {
 
   /** New volumes belong to whoever acted; those that are gone are forgotten. */
   #volumesOf(by: Origin["by"], onlyIds: ReadonlySet<number> | undefined): void {
-    const there = new Set<string>();
-    for (const { key, vmid } of this.guestVolumes()) {
-      there.add(key);
+    const there = new Map<string, object>();
+    for (const { key, vmid, volume } of this.guestVolumes()) {
+      there.set(key, volume);
       if (this.volumes.has(key)) continue;
-      if (onlyIds !== undefined && !onlyIds.has(Number(vmid))) continue;
-      this.volumes.set(key, { by, uid: by === "berth" ? this.creates.get(vmid) : undefined });
+      // Handed over to another machine, it has another name and is the same.
+      const known = this.#origins.get(volume);
+      if (known === undefined && onlyIds !== undefined && !onlyIds.has(Number(vmid))) continue;
+      const made = { by, uid: by === "berth" ? this.creates.get(vmid) : undefined };
+      this.volumes.set(key, known ?? made);
     }
+    const all = new Set(there.values());
     for (const [key, origin] of this.volumes) {
-      if (there.has(key)) continue;
+      const volume = there.get(key);
+      if (volume !== undefined) {
+        this.#origins.set(volume, origin);
+        this.#objects.set(key, volume);
+        continue;
+      }
+      const gone = this.#objects.get(key);
       this.volumes.delete(key);
-      if (by === "berth") this.#volumeGone(key, origin);
+      this.#objects.delete(key);
+      if (by === "berth" && !(gone !== undefined && all.has(gone))) this.#volumeGone(key, origin);
     }
   }
 
