@@ -201,6 +201,20 @@ const cases: readonly Case[] = [
     next: "finish Retire",
   },
   {
+    reason: "Retain keeps the disks also where somebody took the machine away",
+    input: {
+      seen: absent,
+      declared: { ...leaving, fate: "Retain" },
+      leftovers: [{ ...leftover, proof: "Claimed" }],
+    },
+    next: "finish Release",
+  },
+  {
+    reason: "Retain has nothing to keep where nothing is left",
+    input: { seen: absent, declared: { ...leaving, fate: "Retain" }, leftovers: [] },
+    next: "finish Retire",
+  },
+  {
     reason: "an absence that may not last ends no deletion",
     input: { claim: reserved, seen: absent, declared: leaving, open },
     next: "wait Task",

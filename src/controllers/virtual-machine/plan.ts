@@ -67,11 +67,11 @@ function protectedThere({ externalId, hypervisor }: ClaimSpec): Failure {
 }
 
 function planVmAbsent(input: PlanInput, claim: ClaimSpec): Next {
-  const { declared, leftovers } = input;
+  const { declared } = input;
   // A request that was sent just before a crash may still land.
   if (isUnsettled(input)) return waitForOpen(input);
   if (declared.isDeleting) {
-    return planVmSeedGone(input, claim, claim.node) ?? planVmLeftovers(claim, leftovers);
+    return planVmSeedGone(input, claim, claim.node) ?? planVmLeftovers(input, claim);
   }
   if (claim.everStood && declared.onMissing !== "Recreate") {
     return { do: "fail", failure: missing(claim) };
@@ -162,16 +162,18 @@ function planVmAnew(claim: ClaimSpec, leftovers: readonly Leftover[] | undefined
 }
 
 /** What is provably ours goes one by one; what is not stays, and is no reason to stay. */
-function planVmLeftovers(claim: ClaimSpec, leftovers: readonly Leftover[] | undefined): Next {
+function planVmLeftovers({ declared, leftovers }: PlanInput, claim: ClaimSpec): Next {
   if (leftovers === undefined) return { do: "sweep" };
-  const kept = claim.volumes?.filter(({ onDelete }) => onDelete === "Retain") ?? [];
-  const own = leftovers
-    .filter(({ volume }) => !kept.some(({ id }) => id === volume))
-    .find(({ proof }) => proof === "Claimed" || proof === "MadeUnderMark");
-  // With the machine gone by other hands there is nobody to give it: its Claim stays, and names it.
-  const stays = leftovers.some(({ volume }) => kept.some(({ id }) => id === volume));
-  if (own === undefined) return { do: "finish", how: stays ? "Release" : "Retire" };
-  const { volume, node } = own;
+  const own = leftovers.filter(({ proof }) => proof === "Claimed" || proof === "MadeUnderMark");
+  // Somebody took the machine away and left its disks: Retain means them above all.
+  const isAllKept = declared.fate === "Retain" && claim.everStood;
+  const kept = new Set(
+    claim.volumes?.filter(({ onDelete }) => onDelete === "Retain").map(({ id }) => id),
+  );
+  const going = isAllKept ? undefined : own.find(({ volume }) => !kept.has(volume));
+  // The Claim goes on saying whose the volumes were that stay.
+  if (going === undefined) return { do: "finish", how: own.length > 0 ? "Release" : "Retire" };
+  const { volume, node } = going;
   const operation = { kind: "removeVolume", claim, node, volume } as const;
   const intent = `Remove the volume ${volume}, which the machine left behind.`;
   return { do: "step", step: { name: "RemoveVolume", operation, intent } };
