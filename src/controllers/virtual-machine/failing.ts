@@ -18,6 +18,11 @@ export interface FailOptions {
   readonly operation?: StatusOperation;
 }
 
+/** Machines that wait for the same look do not all come at once, as a part of the wait. */
+const spread = 0.2;
+/** A look that is due is under way: what it finds wakes everybody. */
+const overdueMs = 60_000;
+
 /** Says what failed and what comes next, by the one table of policies. */
 export async function failVm(
   turn: Turn,
@@ -46,6 +51,33 @@ export async function failVm(
     memory.retry = { atMs: nextRetryMs, declaration: declarationOf(turn.vm) };
   }
   return again(failure.category, next.afterMs);
+}
+
+/**
+ * The hypervisor is away, and only the one who looks after it asks it anything. The machine waits
+ * for the next look: nothing was tried, so no attempt is counted.
+ */
+export async function waitForLook(
+  turn: Turn,
+  failure: Failure,
+  nextLookMs: number,
+): Promise<Outcome> {
+  const { deps, vm } = turn;
+  const nowMs = deps.clock.nowMs();
+  const old = vm.status?.failure;
+  const waitMs = nextLookMs - nowMs;
+  if (waitMs <= 0 && old?.category === failure.category) return again("LookUnderWay", overdueMs);
+  const attempts = old?.category === failure.category ? old.attempts : 1;
+  const described = describeFailure(failure, {
+    nowMs,
+    old,
+    attempts,
+    nextRetryMs: Math.max(nextLookMs, nowMs),
+  });
+  const state = { is: "failed", failure: described, isStalled: false } as const;
+  await writeView(turn, { state, handled: handledOf(turn), ...placeOf(turn) });
+  if (old?.category !== failure.category) tell(turn, failure);
+  return again(failure.category, Math.max(waitMs, 0) * (1 + spread * deps.random.number()) + 1_000);
 }
 
 /**

@@ -10,10 +10,11 @@ import {
   removeFinalizer,
   type Outcome,
 } from "../../runtime/index.ts";
+import type { Reach } from "../hypervisor/index.ts";
 import { absent } from "./absent.ts";
 import { declare, type Declaring } from "./declare.ts";
 import { performStep, restartHandled } from "./effects.ts";
-import { failVm, handledOf, hasGivenUp } from "./failing.ts";
+import { failVm, handledOf, hasGivenUp, waitForLook } from "./failing.ts";
 import { cloneHints } from "./fills.ts";
 import { askAgainMs, askGuest } from "./guest.ts";
 import type { Next, OpenOperation, PlanInput } from "./next.ts";
@@ -39,6 +40,8 @@ const powerSteps: ReadonlySet<string> = new Set(["Start", "PowerOff", "Suspend",
 /** As many things as are written down in a row on one sight. */
 const recordsMax = 3;
 
+/** Whoever holds back is woken; this is for the case that nobody does. */
+const heldMs = 60_000;
 const lockMs = 5_000;
 const settleMs = 1_000;
 
@@ -53,6 +56,7 @@ export async function reconcileVm(key: string, deps: VmDeps): Promise<Outcome> {
   const waitMs = backoffMs(turn);
   if (waitMs > 0) return again("Backoff", waitMs);
   delete memory.retry;
+  delete memory.isHeld;
   const isHeld = vm.metadata.finalizers?.includes(finalizers.machine) ?? false;
   if (isDeleting(vm)) return isHeld ? connectAndGo(turn) : settled;
   const objects = deps.client.of(virtualMachineKind);
@@ -83,13 +87,10 @@ function forget(key: string, deps: VmDeps): Outcome {
 async function connectAndGo(turn: Turn): Promise<Outcome> {
   const { vm, deps } = turn;
   const name = vm.status?.hypervisor ?? vm.spec.hypervisorRef.name;
+  if (mayBeSilent(turn, name)) return holdBack(turn);
   const reach = deps.connections.of(name);
   turn.isOpen = vm.status?.operation !== undefined;
-  if (reach.is === "away") {
-    // No id was ever reserved for it, so there is nothing to look for.
-    if (isDeleting(vm) && (await holdsNothing(turn))) return letGo(turn);
-    return failVm(turn, awayFailure(turn, name, reach.failure));
-  }
+  if (reach.is === "away") return goWithout(turn, name, reach);
   const { connection } = reach;
   const connected: ConnectedTurn = Object.assign(turn, { connection, driver: connection.driver });
   const claim = await deps.ledger.find(vm);
@@ -98,6 +99,30 @@ async function connectAndGo(turn: Turn): Promise<Outcome> {
   const open = await settleOperation(connected);
   if (open !== undefined && "type" in open) return open;
   return observeAndPlan(connected, open);
+}
+
+async function goWithout(
+  turn: Turn,
+  name: string,
+  { failure, nextLookMs }: Reach & { is: "away" },
+): Promise<Outcome> {
+  // No id was ever reserved for it, so there is nothing to look for.
+  if (isDeleting(turn.vm) && (await holdsNothing(turn))) return letGo(turn);
+  const told = awayFailure(turn, name, failure);
+  return nextLookMs === undefined ? failVm(turn, told) : waitForLook(turn, told, nextLookMs);
+}
+
+/** Answers of the hypervisor stay away, or nobody has asked it yet. */
+function mayBeSilent({ deps }: Turn, name: string): boolean {
+  const { connections, lookups } = deps;
+  const isUntried = connections.isUntried(name) && lookups.hypervisors.get(name) !== undefined;
+  return isUntried || connections.isDoubted(name);
+}
+
+/** Somebody looks at it already; what that one finds wakes everybody. */
+function holdBack({ memory }: Turn): Outcome {
+  memory.isHeld = true;
+  return again("HeldBack", heldMs);
 }
 
 /** That it is not there at all is more than that it is not connected. */

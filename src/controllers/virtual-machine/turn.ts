@@ -74,6 +74,8 @@ export interface VmMemory {
   lastWriteMs?: number;
   /** Not before, unless the declaration is another. */
   retry?: { readonly atMs: number; readonly declaration: string };
+  /** It holds back until the hypervisor was looked at. */
+  isHeld?: boolean;
   /** What was last done and ended well, and how often in a row. */
   done?: { readonly intent: string; readonly times: number };
   /** The guest was asked to shut down, and did not. */
