@@ -21,7 +21,7 @@ import type { Next, OpenOperation, PlanInput } from "./next.ts";
 import { planVm } from "./plan.ts";
 import { startIntent } from "./plan-power.ts";
 import { seedSecondsLeft } from "./plan-seed.ts";
-import { reserveId } from "./reserve.ts";
+import { allWrong, reserveId } from "./reserve.ts";
 import { noWorker, settleOperation } from "./settling.ts";
 import {
   annotationOf,
@@ -136,7 +136,7 @@ async function observeAndPlan(
 ): Promise<Outcome> {
   const { driver, claim, deps } = turn;
   const declaring = await declare(turn);
-  if (!declaring.ok) return failVm(turn, declaring.failure);
+  if (!declaring.ok) return failVm(turn, await allWrong(turn, declaring));
   if (claim === undefined) {
     return isDeleting(turn.vm) ? letGo(turn) : reserveFrom(turn, declaring.value);
   }

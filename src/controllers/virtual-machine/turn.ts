@@ -8,7 +8,7 @@ import type {
   VMNetwork,
 } from "../../api/index.ts";
 import type { Client, Informer } from "../../client/index.ts";
-import type { Fence, HypervisorDriver, Seen, TaskHandle } from "../../hypervisor/index.ts";
+import type { Failure, Fence, HypervisorDriver, Seen, TaskHandle } from "../../hypervisor/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Random } from "../../kernel/random.ts";
 import {
@@ -86,6 +86,12 @@ export interface VmMemory {
   sight?: Seen;
   /** The Claim that was reserved a moment ago, for which nothing was ever sent. */
   reserved?: string;
+  /** What the hypervisor would refuse, found while something else was still missing. */
+  ahead?: {
+    readonly declaration: string;
+    readonly untilMs: number;
+    readonly findings: readonly Failure[];
+  };
   /** Ids that turned out to be of no use. */
   avoid: string[];
 }

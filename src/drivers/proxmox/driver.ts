@@ -39,6 +39,7 @@ export function proxmoxDriver(options: ProxmoxOptions): HypervisorDriver {
   const { send, tokenId, random, settings = {}, callsPerNode = callsPerNodeDefault } = options;
   const api = new PveApi(limited(send, callsPerNode));
   let release = newestKnown;
+  let permissions: unknown;
   const context: DriverContext = {
     api,
     configs: new ConfigReader(api),
@@ -47,12 +48,13 @@ export function proxmoxDriver(options: ProxmoxOptions): HypervisorDriver {
     random,
     settings,
     release: () => release,
+    permissions: () => permissions,
   };
   return {
     async system() {
       const answer = await readSystem(api);
       if (!answer.ok) return answer;
-      release = answer.value.release;
+      ({ release, permissions } = answer.value);
       return answered(answer.value.view);
     },
     async inventory() {
