@@ -1,4 +1,5 @@
 import type { Command } from "../command.ts";
+import { adopt } from "./adopt.ts";
 import { apply } from "./apply.ts";
 import { backup } from "./backup.ts";
 import { createComplete } from "./complete.ts";
@@ -17,6 +18,7 @@ import { up } from "./up.ts";
 import { user } from "./user.ts";
 import { wait } from "./wait.ts";
 import { why } from "./why.ts";
+import { cancel, forget, pause, restart, resume, retry } from "./words.ts";
 
 /** Every command, in the order in which help shows them. */
 export const commands: readonly Command[] = [
@@ -28,6 +30,13 @@ export const commands: readonly Command[] = [
   edit,
   wait,
   deleteCommand,
+  pause,
+  resume,
+  retry,
+  restart,
+  cancel,
+  forget,
+  adopt,
   connect,
   doctor,
   controller,

@@ -95,6 +95,8 @@ function heedWord(session: Session, { metadata }: Hypervisor): void {
   if (asked === session.asked) return;
   session.asked = asked;
   session.retryAtMs = 0;
+  // Also who it is and what we may: a person may just have granted it.
+  delete session.systemAtMs;
 }
 
 function drop(key: string, deps: HypervisorDeps): Outcome {

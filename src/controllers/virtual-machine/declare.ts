@@ -53,6 +53,8 @@ async function fittedVm(turn: ConnectedTurn): Promise<Resolved> {
 
 /** Destroyed only if the object says so, and not merely because its kind goes away. */
 async function fateOf({ vm, claim, deps }: ConnectedTurn): Promise<"Destroy" | "Retain"> {
+  // Who says that it should be forgotten does not say that it should be destroyed.
+  if (annotationOf(vm.metadata, "forget") !== undefined) return "Retain";
   const whenAbsent = claim?.spec.origin === "Adopted" ? "Retain" : "Delete";
   if ((vm.spec.deletionPolicy ?? whenAbsent) === "Retain") return "Retain";
   return (await deps.mayDestroy()) ? "Destroy" : "Retain";

@@ -1,4 +1,5 @@
 import { failureReasons } from "../../api/index.ts";
+import type { VirtualMachineStatus } from "../../api/index.ts";
 import { categoryPolicies, type Failure } from "../../hypervisor/index.ts";
 import { again, nextAttempt, stalled, type Outcome } from "../../runtime/index.ts";
 import { describeFailure, type StatusFailure } from "../failures/index.ts";
@@ -16,6 +17,8 @@ export interface FailOptions {
   /** The step that failed, where there was one: then the attempt counts. */
   readonly step?: string;
   readonly operation?: StatusOperation;
+  /** What a person may approve, and that would mend it. */
+  readonly plan?: VirtualMachineStatus["plan"];
 }
 
 /** Machines that wait for the same look do not all come at once, as a part of the wait. */
@@ -44,6 +47,7 @@ export async function failVm(
     handled: handledOf(turn),
     ...placeOf(turn),
     ...operationPart(options),
+    plan: options.plan,
   });
   if (old?.category !== failure.category) tell(turn, failure);
   if (next.type === "stall") return rest(turn, failure, described);

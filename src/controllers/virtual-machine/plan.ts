@@ -5,6 +5,7 @@ import { basisOf, deadLock, isUnsettled, stepOrWait, waitForOpen } from "./next.
 import type { Cloning, Next, PlanInput } from "./next.ts";
 import { planVmDeletion } from "./plan-deletion.ts";
 import { planVmMachine } from "./plan-machine.ts";
+import { planVmRestamp } from "./plan-restamp.ts";
 import { planVmSeedGone } from "./plan-seed.ts";
 
 /** Decides the one next thing. Pure: every branch is here and in the two plans beside it. */
@@ -143,7 +144,8 @@ function planVmForeign(input: PlanInput, claim: ClaimSpec, seen: ForeignSeen): N
   const taken = planVmTaken(input, claim, seen);
   if (taken !== undefined) return taken;
   // The identity is right and the mark is gone: that may well be our machine.
-  if (seen.reason === "MarkLost" || claim.state !== "Reserved") return { do: "fail", failure };
+  if (seen.reason === "MarkLost") return planVmRestamp(input, claim, { seen, failure });
+  if (claim.state !== "Reserved") return { do: "fail", failure };
   return planVmElsewhere(input, claim, seen);
 }
 
@@ -214,7 +216,7 @@ function missing({ externalId, hypervisor }: ClaimSpec): Failure {
   };
 }
 
-export function notOurs({ externalId, hypervisor }: ClaimSpec, seen: ForeignSeen): Failure {
+export function notOurs({ externalId, hypervisor, owner }: ClaimSpec, seen: ForeignSeen): Failure {
   const category = seen.reason === "Husk" ? "LockError" : "IdentityConflict";
   return {
     category,
@@ -223,7 +225,8 @@ export function notOurs({ externalId, hypervisor }: ClaimSpec, seen: ForeignSeen
       `is not provably this object's: ${seen.detail}.`,
     remedy:
       seen.reason === "MarkLost"
-        ? "If it is this object's machine: berth adopt --restamp."
+        ? "If it is this object's machine: berth adopt --restamp " +
+          `vm/${owner.name} -n ${owner.namespace}`
         : "Choose another spec.externalId, or move what stands there.",
   };
 }

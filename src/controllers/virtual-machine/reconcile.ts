@@ -18,6 +18,7 @@ import { failVm, handledOf, hasGivenUp, waitForLook } from "./failing.ts";
 import { cloneHints } from "./fills.ts";
 import { askAgainMs, askGuest } from "./guest.ts";
 import type { Next, OpenOperation, PlanInput } from "./next.ts";
+import { pauseVm } from "./pausing.ts";
 import { planVm } from "./plan.ts";
 import { startIntent } from "./plan-power.ts";
 import { seedSecondsLeft } from "./plan-seed.ts";
@@ -52,7 +53,7 @@ export async function reconcileVm(key: string, deps: VmDeps): Promise<Outcome> {
   const memory = deps.memory.get(key) ?? { avoid: [] };
   deps.memory.set(key, memory);
   const turn: Turn = { key, deps, memory, vm, isOpen: false };
-  if (annotationOf(vm.metadata, "paused") === "true") return pause(turn);
+  if (annotationOf(vm.metadata, "paused") === "true") return pauseVm(turn);
   const waitMs = backoffMs(turn);
   if (waitMs > 0) return again("Backoff", waitMs);
   delete memory.retry;
@@ -62,13 +63,6 @@ export async function reconcileVm(key: string, deps: VmDeps): Promise<Outcome> {
   const objects = deps.client.of(virtualMachineKind);
   turn.vm = deps.vms.note(await addFinalizer<VirtualMachine>(objects, vm, finalizers.machine));
   return hasGivenUp(turn) ? stalled("GivenUp") : connectAndGo(turn);
-}
-
-/** Nothing is done for it; an operation that is open stays open. */
-async function pause(turn: Turn): Promise<Outcome> {
-  turn.isOpen = true;
-  await writeView(turn, { state: { is: "paused" } });
-  return settled;
 }
 
 /** How long a failure still has to rest, unless a person changed something since. */
@@ -108,8 +102,26 @@ async function goWithout(
 ): Promise<Outcome> {
   // No id was ever reserved for it, so there is nothing to look for.
   if (isDeleting(turn.vm) && (await holdsNothing(turn))) return letGo(turn);
+  if (isDeleting(turn.vm) && annotationOf(turn.vm.metadata, "forget")) return forgetVm(turn);
   const told = awayFailure(turn, name, failure);
   return nextLookMs === undefined ? failVm(turn, told) : waitForLook(turn, told, nextLookMs);
+}
+
+/**
+ * The hypervisor is gone for good, by a person's word. The Claim goes on saying where the machine
+ * was, so that one which comes back is no orphan; nothing was destroyed.
+ */
+async function forgetVm(turn: Turn): Promise<Outcome> {
+  const { deps, vm } = turn;
+  const claim = await deps.ledger.find(vm);
+  if (!claim.ok) return failVm(turn, claim.failure);
+  turn.claim = claim.value;
+  const why = `forgotten: ${annotationOf(vm.metadata, "forget") ?? ""}`.slice(0, 1024);
+  if (claim.value !== undefined) await deps.ledger.release(claim.value, why);
+  const where = `the machine ${vm.status?.externalId ?? ""} on ${vm.status?.hypervisor ?? ""}`;
+  const message = `Let go without being seen: ${where}; ${why}`;
+  deps.events.event(vm, { type: "Warning", reason: "Forgotten", message });
+  return letGo(turn);
 }
 
 /** Answers of the hypervisor stay away, or nobody has asked it yet. */
@@ -155,6 +167,8 @@ async function observeAndPlan(
     seenPool: poolOf(turn, claim.spec),
     hasAgentAnswered: hasAnswered(turn.vm),
     lastDone: turn.memory.done?.intent,
+    approved: annotationOf(turn.vm.metadata, "approve"),
+    lastNetworks: lastNetworks(turn.vm),
     changeOf: (path, machine) => driver.changeOf(path, machine),
   };
   const next = await lookCloser(turn, input, await recordAndPlan(turn, input));
@@ -168,6 +182,11 @@ function poolOf(
 ): PlanInput["seenPool"] {
   const row = connection.inventory.machines.find(({ externalId }) => externalId === id);
   return row && { name: row.pool };
+}
+
+function lastNetworks({ status }: VirtualMachine): Record<string, string> {
+  const cards = status?.networks ?? [];
+  return Object.fromEntries(cards.flatMap(({ name, device }) => (device ? [[name, device]] : [])));
 }
 
 /** Addresses that the agent told: it runs, so the guest has come up. */
@@ -250,7 +269,7 @@ async function act(turn: ConnectedTurn, next: Next, declaring: Declaring): Promi
       return wait(turn, next);
     case "fail":
       releaseSlots(turn);
-      return failVm(turn, next.failure);
+      return failVm(turn, next.failure, { plan: next.plan });
     case "protect":
       await writeView(turn, { state: { is: "protected" } });
       return stalled(vmReasons.Protected);
@@ -299,9 +318,10 @@ async function finish(
   if (claim !== undefined && how === "Retire") await deps.ledger.retire(claim);
   if (claim !== undefined && how === "Release") {
     const isHusk = turn.seen?.at === "foreign" && turn.seen.reason === "Husk";
-    const why = isHusk
-      ? "an empty reservation that nothing proves to be ours"
-      : "retained by policy";
+    const forgotten = annotationOf(turn.vm.metadata, "forget");
+    const kept = forgotten === undefined ? "retained by policy" : `forgotten: ${forgotten}`;
+    const husk = "an empty reservation that nothing proves to be ours";
+    const why = (isHusk ? husk : kept).slice(0, 1024);
     await deps.ledger.release(claim, why);
   }
   return letGo(turn);

@@ -210,7 +210,9 @@ function goingOf({ state }: VmView, summary: Summary): ConditionState {
 /** Nothing was looked at in this run: what was seen last stands, with its own generation. */
 function keepsReady(vm: VirtualMachine, view: VmView): boolean {
   if (vm.metadata.deletionTimestamp !== undefined) return false;
-  if (view.state.is === "paused") return vm.status?.conditions !== undefined;
+  if (view.state.is === "paused") {
+    return view.seen === undefined && vm.status?.conditions !== undefined;
+  }
   return view.seen === undefined && !isUnreachable(view) && isKnownReady(vm);
 }
 

@@ -86,6 +86,8 @@ export interface VmMemory {
   sight?: Seen;
   /** The Claim that was reserved a moment ago, for which nothing was ever sent. */
   reserved?: string;
+  /** The operation whose task was asked to end. */
+  cancelled?: string;
   /** What the hypervisor would refuse, found while something else was still missing. */
   ahead?: {
     readonly declaration: string;

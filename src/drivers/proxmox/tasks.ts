@@ -1,7 +1,15 @@
 import { isJsonObject } from "../../kernel/json.ts";
 import { answered, failed } from "../../hypervisor/index.ts";
-import type { Answer, RecalledTask, RecallHints, TaskView } from "../../hypervisor/index.ts";
+import type {
+  Answer,
+  Begun,
+  Fence,
+  RecalledTask,
+  RecallHints,
+  TaskView,
+} from "../../hypervisor/index.ts";
 import { causeOf, classifyError, classifyText, readFailureOf } from "./errors.ts";
+import { begunOf } from "./operations/begun.ts";
 import type { PveApi } from "./wire/api.ts";
 import { parseUpid } from "./wire/upid.ts";
 import { pathPart } from "./wire/wire.ts";
@@ -22,6 +30,15 @@ export async function lookAtTask(api: PveApi, task: string): Promise<TaskView> {
   const { status, exitstatus } = result.data;
   if (status === "running") return { state: "running" };
   return endOf(typeof exitstatus === "string" ? exitstatus.trim() : "");
+}
+
+/** Asks the worker of a task to end. It gets a signal, and is killed five seconds later. */
+export async function cancelTask(api: PveApi, task: string, fence: Fence): Promise<Begun> {
+  const upid = parseUpid(task);
+  if (upid === undefined) return { outcome: "done" };
+  const path = `/nodes/${pathPart(upid.node)}/tasks/${pathPart(task)}`;
+  const result = await api.write("DELETE", { path }, () => fence.mayWrite());
+  return begunOf(result, `stop the task ${task}`);
 }
 
 /** A worker that was killed leaves no last line; nobody knows what it still did. */
