@@ -12,6 +12,7 @@ import { describe } from "./describe.ts";
 import { doctor } from "./doctor.ts";
 import { edit } from "./edit.ts";
 import { get } from "./get.ts";
+import { plan } from "./plan.ts";
 import { restore } from "./restore.ts";
 import { sim } from "./sim.ts";
 import { up } from "./up.ts";
@@ -24,6 +25,7 @@ import { cancel, forget, pause, restart, resume, retry } from "./words.ts";
 export const commands: readonly Command[] = [
   up,
   get,
+  plan,
   apply,
   describe,
   why,

@@ -14,18 +14,16 @@ export async function claimOf(
   object: KubeObject,
 ): Promise<KubeObject | undefined> {
   const { externalId, hypervisor } = statusOf(object);
-  const claims = served.find(({ kind }) => kind === "Claim");
-  const hypervisors = served.find(({ kind }) => kind === "Hypervisor");
   if (typeof externalId !== "string" || typeof hypervisor !== "string") return undefined;
-  if (claims === undefined || hypervisors === undefined) return undefined;
+  const read = async (kindName: string, name: string): Promise<KubeObject | undefined> => {
+    const kind = served.find((candidate) => candidate.kind === kindName);
+    return kind && findObject(server, { kind, namespace: server.namespace, name });
+  };
   try {
-    const at = { namespace: server.namespace, name: hypervisor };
-    const home = await findObject(server, { kind: hypervisors, ...at });
-    const spec: unknown = home?.["spec"];
-    const systemId = isJsonObject(spec) ? spec["systemId"] : undefined;
+    const home = await read("Hypervisor", hypervisor);
+    const systemId = isJsonObject(home?.["spec"]) ? home["spec"]["systemId"] : undefined;
     if (typeof systemId !== "string") return undefined;
-    const name = claimName(systemId, externalId);
-    return await findObject(server, { kind: claims, namespace: server.namespace, name });
+    return await read("Claim", claimName(systemId, externalId));
   } catch (error) {
     if (error instanceof ApiError && error.code === 403) return undefined;
     throw error;

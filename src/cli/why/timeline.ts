@@ -24,8 +24,8 @@ export function timelineRows(parts: TimelineParts, nowMs: number): Row[] {
   return momentsOf(parts)
     .filter(({ lastAt }) => !Number.isNaN(Date.parse(lastAt)))
     .toSorted((a, b) => Date.parse(a.lastAt) - Date.parse(b.lastAt))
-    .map((moment) => {
-      return [happenedWhen(moment, nowMs), moment.type, moment.reason, moment.message.trim()];
+    .map((each) => {
+      return [happenedWhen(each, nowMs), each.type, each.reason, each.message.trim()];
     });
 }
 
