@@ -39,8 +39,9 @@ export async function gather(
     if (networkRef && network) networks.set(networkRef.name, network as unknown as VMNetwork);
   }
   if (hypervisor === undefined || missing.length > 0) return { is: "missing", what: missing };
-  // cast: the server admitted both by the schemas of their kinds.
+  // cast: the server admitted it by the schema of its kind.
   const home = hypervisor as unknown as Hypervisor;
+  // cast: the same holds for its class.
   const known = vmClass as unknown as VMClass | undefined;
   const around = { hypervisor: home, vmClass: known, networks, storageDefault: onlyStorage(home) };
   return { is: "whole", around };

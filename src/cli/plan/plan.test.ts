@@ -168,9 +168,9 @@ describe("berth plan", () => {
       const text = [...ran.out, ...ran.notes].join("\n");
       assert.match(text, line);
       assert.equal(ran.code, code, text);
-      const writes = bench.requests.filter((line) => /^(POST|PUT|PATCH|DELETE)/.test(line));
+      const writes = bench.requests.filter((request) => /^(POST|PUT|PATCH|DELETE)/.test(request));
       assert.deepEqual(
-        writes.filter((line) => !line.includes("dryRun=All")),
+        writes.filter((request) => !request.includes("dryRun=All")),
         [],
         "nothing is stored",
       );

@@ -40,8 +40,9 @@ export async function prospectOf(planning: Planning): Promise<Prospect> {
 
 async function machineProspect(planning: Planning): Promise<Prospect> {
   const { server, served, before } = planning;
-  // cast: the server admitted both by the schema of this kind.
+  // cast: the server admitted it by the schema of this kind.
   const after = planning.after as unknown as VirtualMachine;
+  // cast: and this one earlier.
   const old = before as unknown as VirtualMachine | undefined;
   const gathered = await gather(server, served, after);
   if (gathered.is === "missing") {

@@ -360,6 +360,7 @@ async function rest(
   delete turn.memory.done;
   turn.isOpen = false;
   const wasReady = turn.vm.status?.failure === undefined && turn.vm.status?.operation === undefined;
+  tellDrift(turn, drift);
   const state = { is: "resting", drift, pending, isApplied } as const;
   const handled = { ...handledOf(turn), ...restartHandled(turn) };
   await writeView(turn, { state, handled });
@@ -372,6 +373,15 @@ async function rest(
   if (guest !== undefined) await writeView(turn, { state, handled, guest });
   const waits = [askAgainMs(turn), seedMs(turn)].filter((ms) => ms !== undefined);
   return waits.length === 0 ? settled : again("Guest", Math.min(...waits));
+}
+
+/** Once, when it is found: what it is stands in the condition. */
+function tellDrift({ vm, deps }: ConnectedTurn, drift: (Next & { do: "rest" })["drift"]): void {
+  const { conditions = [] } = vm.status ?? {};
+  const isTold = conditions.some(({ reason }) => reason === vmReasons.Drifted);
+  if (drift.length === 0 || isTold || vm.spec.driftPolicy !== "Warn") return;
+  const message = `Changed by hand: ${drift.map(({ path }) => path).join(", ")}.`.slice(0, 1024);
+  deps.events.event(vm, { type: "Warning", reason: vmReasons.Drifted, message });
 }
 
 /** A disc that still lies in the drive is taken out as soon as the guest has read it. */
