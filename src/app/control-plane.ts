@@ -42,6 +42,7 @@ import { createConnect } from "./hypervisors.ts";
 import { createLog, type Log } from "./log.ts";
 import { isSealed, loadSecretsKey } from "./secrets-key.ts";
 import { systemClock, systemRandom } from "./system.ts";
+import { createWeb } from "./web.ts";
 
 export interface ControlPlaneOptions {
   readonly data: string;
@@ -155,6 +156,7 @@ async function startEmbeddedControllers(client: Client, log: Log): Promise<() =>
     clock: systemClock,
     random: systemRandom,
     connect: createConnect({ clock: systemClock, random: systemRandom }),
+    web: createWeb(),
     log: (level, message, fields) => log(level, message, { ...fields }),
     whenAbsent: "trust",
   });

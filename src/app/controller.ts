@@ -17,6 +17,7 @@ import { readIfPresent } from "./files.ts";
 import { createConnect } from "./hypervisors.ts";
 import { createLog } from "./log.ts";
 import { systemClock, systemRandom } from "./system.ts";
+import { createWeb } from "./web.ts";
 
 /**
  * The controllers against a Kubernetes API somewhere else. Several may run: one leads, and the
@@ -92,6 +93,7 @@ function startHere(
     clock: systemClock,
     random: systemRandom,
     connect: createConnect({ clock: systemClock, random: systemRandom }),
+    web: createWeb(),
     log: (level, message, fields) => log(level, message, { ...fields }),
     mayDestroy: () => isKindHereToStay(client),
     // Two replicas on one machine are two as well.

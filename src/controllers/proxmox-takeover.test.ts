@@ -41,6 +41,28 @@ describe("a machine that was let go", () => {
     assert.deepEqual(Object.keys(proxmox.cluster.state.guests), []);
   });
 
+  it("sleeps on if it slept, with nothing of it changed, and is taken back all the same", async () => {
+    const { world, proxmox, requests } = await openProxmox();
+    world.start();
+    const asleep = { disks, powerState: "Suspended" } as const;
+    await createVm(world.client, "web", { ...asleep, deletionPolicy: "Retain" });
+    const before = await ready(world, "web");
+    const text = proxmox.cluster.state.guests[idOf(before)]?.text;
+    requests.length = 0;
+    await remove(world, "web");
+    assert.deepEqual(
+      requests.filter(({ method }) => method !== "GET"),
+      [],
+    );
+    assert.equal(proxmox.cluster.state.guests[idOf(before)]?.text, text);
+    const [claim] = await listClaims(world.client);
+    assert.equal(claim?.spec.state, "Released");
+    await createVm(world.client, "web", asleep);
+    const after = await ready(world, "web");
+    assert.equal(after.status?.identity, before.status?.identity);
+    assert.deepEqual(Object.keys(proxmox.cluster.state.guests), [idOf(before)]);
+  });
+
   it("waits for approval where it differs, and nothing of it is touched", async () => {
     const { world, proxmox } = await openProxmox();
     world.start();
@@ -63,6 +85,28 @@ describe("a machine that was let go", () => {
     const vm = await ready(world, "web");
     assert.equal(idOf(vm), id);
     assert.equal(vm.status?.plan, undefined);
+  });
+});
+
+describe("what no approval can bring about", () => {
+  it("is refused before the machine is taken over, and goes on when it is declared as it is", async () => {
+    const { world, proxmox } = await openProxmox();
+    world.start();
+    await createVm(world.client, "web", { disks, deletionPolicy: "Retain" });
+    const id = idOf(await ready(world, "web"));
+    await remove(world, "web");
+    const text = proxmox.cluster.state.guests[id]?.text;
+    const smaller = disks.map((disk) => ({ ...disk, size: "5Gi" }));
+    await createVm(world.client, "web", { disks: smaller });
+    await until(world, () => false, 300_000);
+    const { failure, operation, plan } = (await getVm(world.client, "web"))?.status ?? {};
+    assert.equal(failure?.category, "ReplacementRequired");
+    assert.match(failure.message, /spec\.disks\[root\]\.size \(it has 10737418240\)/);
+    assert.deepEqual([operation, plan], [undefined, undefined]);
+    assert.equal(proxmox.cluster.state.guests[id]?.text, text);
+    const at = { namespace: "default", name: "web" };
+    await world.client.of(virtualMachineKind).patch(at, { merge: { spec: { disks } } });
+    assert.equal(idOf(await ready(world, "web")), id);
   });
 });
 

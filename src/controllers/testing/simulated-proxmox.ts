@@ -11,6 +11,7 @@ import {
   tokenName,
   tokenUser,
   type ApiRequest,
+  type ModelOptions,
   type Release,
 } from "../../sim/index.ts";
 
@@ -24,20 +25,31 @@ interface Simulated {
   readonly driver: () => HypervisorDriver;
   /** Every request so far. */
   readonly requests: PveRequest[];
+  readonly wire: Send;
+}
+
+/** How a simulated cluster differs from the usual one. */
+export interface StageOptions extends Pick<ModelOptions, "timing" | "fetch"> {
+  readonly nodes?: readonly string[];
+  /** Stands between driver and model: it may lose, change or hold a reply. */
+  readonly between?: (request: PveRequest, send: Send) => Promise<PveReply>;
 }
 
 /** A simulated Proxmox cluster on the world's clock, and drivers for it. */
-function simulateProxmox(release: Release, clock: Clock, random: Random): Simulated {
-  const nodes = ["pve1", "pve2", "pve3"];
+function simulateProxmox(
+  release: Release,
+  { clock, random }: { readonly clock: Clock; readonly random: Random },
+  { between, nodes = ["pve1", "pve2", "pve3"], ...unusual }: StageOptions,
+): Simulated {
   const options = { release, nodes, clock, random, password: "secret", tokenSecret };
-  const model = new ProxmoxModel({ state: smallCluster(options), clock, random });
+  const model = new ProxmoxModel({ state: smallCluster(options), clock, random, ...unusual });
   const requests: PveRequest[] = [];
   const wire = sendTo(model);
   const send: Send = (request) => {
     requests.push(request);
-    return wire(request);
+    return between === undefined ? wire(request) : between(request, wire);
   };
-  return { model, requests, driver: () => proxmoxDriver({ send, tokenId, random }) };
+  return { model, requests, wire, driver: () => proxmoxDriver({ send, tokenId, random }) };
 }
 
 /** The wire between driver and model, as HTTPS would have it. */
@@ -68,6 +80,12 @@ const authority: PveReply = {
   from: "pve1",
 };
 
+/** What somebody else does with a token of all rights; the task that it began may go on. */
+export async function actAsPerson(model: ProxmoxModel, request: PveRequest): Promise<void> {
+  const { status, reason, body } = await model.send(await asHttp(request));
+  assert.ok(status < 300, `${status} ${reason} ${body}`);
+}
+
 async function asHttp(request: PveRequest): Promise<ApiRequest> {
   const { method } = request;
   const { path, contentType, body } = httpForm(request);
@@ -86,19 +104,28 @@ export interface SimulatedWorld {
   readonly world: World;
   readonly proxmox: ProxmoxModel;
   readonly requests: PveRequest[];
+  /** What a person does beside Berth, while time passes. Its work then goes on by itself. */
+  byHand(request: Pick<PveRequest, "method" | "path" | "params">): Promise<void>;
 }
 
-/** A whole Berth with a simulated Proxmox cluster, whose node has the image. */
-export async function openProxmox(release: Release = "8.4"): Promise<SimulatedWorld> {
+/** A whole Berth with a simulated Proxmox cluster, each of whose nodes has the image. */
+export async function openProxmox(
+  release: Release = "8.4",
+  options: StageOptions = {},
+): Promise<SimulatedWorld> {
   const made: { simulated?: Simulated } = {};
   const world = await openWorld((clock) => {
-    made.simulated = simulateProxmox(release, clock, countingRandom(99));
+    made.simulated = simulateProxmox(release, { clock, random: countingRandom(99) }, options);
     return made.simulated.driver;
   });
   assert.ok(made.simulated);
   const spec = { source: { volume: { hypervisorRef: { name: "model" }, id: image } } };
   const merge = { spec };
   await world.client.of(vmImageKind).patch({ namespace: "default", name: "debian" }, { merge });
-  const { model: proxmox, requests } = made.simulated;
-  return { world, proxmox, requests };
+  const { model: proxmox, requests, wire } = made.simulated;
+  const byHand: SimulatedWorld["byHand"] = async (request) => {
+    const reply = await wire(request);
+    assert.ok(reply.type === "answered" && reply.status === 200, JSON.stringify(reply));
+  };
+  return { world, proxmox, requests, byHand };
 }

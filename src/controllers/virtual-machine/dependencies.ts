@@ -4,7 +4,7 @@ import { answered, failed } from "../../hypervisor/index.ts";
 import type { Answer, Failure } from "../../hypervisor/index.ts";
 import { isJsonObject } from "../../kernel/json.ts";
 import { ApiError } from "../../kernel/status.ts";
-import { absent } from "./absent.ts";
+import { absent, lookUpImage } from "./absent.ts";
 import type { Declaration } from "./declaration.ts";
 import { desireMachine, type Desired } from "./desired.ts";
 import { discsOf, fillsOf } from "./fills.ts";
@@ -44,7 +44,9 @@ export async function resolveVm(turn: ConnectedTurn, node: string | undefined): 
       networks,
       ...origin,
       discs,
+      guestOs: imageGuestOs(turn),
       isNew: turn.claim?.spec.everStood !== true,
+      firstDisk: firstDiskOf(turn),
       storageDefault: onlyStorage(turn),
     }),
     undefined,
@@ -54,6 +56,20 @@ export async function resolveVm(turn: ConnectedTurn, node: string | undefined): 
 
 /** The value of an answer; or the other one, and the failure is noted. */
 type Take = <T>(answer: Answer<T>, otherwise: T) => T;
+
+function firstDiskOf({ claim }: ConnectedTurn): string | undefined {
+  const { origin, volumes = [] } = claim?.spec ?? {};
+  if (origin !== "Created") return undefined;
+  return volumes.find(({ role, disk }) => role === "Disk" && disk !== undefined)?.disk;
+}
+
+/** What the image says of itself counts when the machine is made, and is then the machine's own. */
+function imageGuestOs(turn: ConnectedTurn): Declaration["guestOs"] {
+  const { image, clone } = turn.vm.spec.source ?? {};
+  const name = image?.name ?? clone?.imageRef?.name;
+  if (name === undefined || turn.claim?.spec.everStood === true) return undefined;
+  return lookUpImage(turn, name)?.spec.guestOs;
+}
 
 function resolveClass({ vm, deps }: ConnectedTurn): Answer<VMClass | undefined> {
   const { classRef } = vm.spec;

@@ -1,15 +1,25 @@
 import type { ClaimSpec } from "../../api/index.ts";
-import type { Failure, ForeignSeen, Leftover, Lock } from "../../hypervisor/index.ts";
+import type { Failure, ForeignSeen, Leftover, Lock, Machine } from "../../hypervisor/index.ts";
 import { proposeNames } from "../../hypervisor/index.ts";
+import { jsonEqual } from "../../kernel/json.ts";
 import { basisOf, deadLock, isUnsettled, stepOrWait, waitForOpen } from "./next.ts";
 import type { Cloning, Next, PlanInput } from "./next.ts";
 import { planVmDeletion } from "./plan-deletion.ts";
+import { planVmKeeperClosed } from "./plan-keeper.ts";
 import { planVmMachine } from "./plan-machine.ts";
+import { planVmResume } from "./plan-power.ts";
 import { planVmRestamp } from "./plan-restamp.ts";
 import { planVmSeedGone } from "./plan-seed.ts";
 
 /** Decides the one next thing. Pure: every branch is here and in the two plans beside it. */
 export function planVm(input: PlanInput): Next {
+  const next = planVmAt(input);
+  // A keeper that was claimed is closed before the object that claimed it goes.
+  const isLast = next.do === "finish" && input.claim !== undefined;
+  return (isLast ? planVmKeeperClosed(input, input.claim) : undefined) ?? next;
+}
+
+function planVmAt(input: PlanInput): Next {
   const { declared, claim, seen } = input;
   if (claim === undefined) {
     return declared.isDeleting ? { do: "finish", how: "Nothing" } : { do: "reserve" };
@@ -25,9 +35,36 @@ export function planVm(input: PlanInput): Next {
       return planVmForeign(input, claim, seen);
     case "ours":
       return declared.isDeleting
-        ? planVmDeletion(input, claim, seen.machine)
+        ? (planVmUnprotected(input, claim, seen.machine) ??
+            planVmDeletion(input, claim, seen.machine))
         : planVmMachine(input, claim, seen.machine);
   }
+}
+
+/**
+ * A hypervisor keeps what it was told to protect, also from us. What the object itself unprotected
+ * is unprotected there; a protection that only a person set there is that person's to lift.
+ */
+function planVmUnprotected(input: PlanInput, claim: ClaimSpec, machine: Machine): Next | undefined {
+  const { fate, isProtected, liftsProtection } = input.declared;
+  // What was seen is in the Claim before anything is done.
+  if (fate !== "Destroy" || isProtected || claim.state !== "Bound") return undefined;
+  if (machine.shape.deletionProtection !== true) return undefined;
+  if (liftsProtection !== true) return { do: "fail", failure: protectedThere(claim) };
+  // What is suspended takes no change.
+  if (machine.power === "Suspended") return planVmResume(input, claim, machine);
+  const shape = { deletionProtection: false };
+  const operation = { kind: "configure", claim, at: basisOf(machine), shape } as const;
+  const intent = "Lift the protection, as the object says.";
+  return stepOrWait(input, { name: "Configure", operation, intent }, machine.lock);
+}
+
+function protectedThere({ externalId, hypervisor }: ClaimSpec): Failure {
+  return {
+    category: "ConfigurationError",
+    message: `Somebody protected the machine ${externalId} on ${hypervisor.name}: it is kept.`,
+    remedy: "Switch its protection off there, or set spec.deletionProtection to false.",
+  };
 }
 
 function planVmAbsent(input: PlanInput, claim: ClaimSpec): Next {
@@ -40,10 +77,20 @@ function planVmAbsent(input: PlanInput, claim: ClaimSpec): Next {
   if (claim.everStood && declared.onMissing !== "Recreate") {
     return { do: "fail", failure: missing(claim) };
   }
-  if ((claim.volumes ?? []).length > 0) {
-    return planVmSeedGone(input, claim, claim.node) ?? planVmAnew(claim, leftovers);
-  }
-  return planVmCreate(input, claim);
+  return planVmSaidAnew(input, claim) ?? planVmMade(input, claim);
+}
+
+/** What is made anew is made from what is said now. */
+function planVmSaidAnew({ declared }: PlanInput, claim: ClaimSpec): Next | undefined {
+  const { madeFrom = claim.madeFrom } = declared;
+  if (!claim.everStood || madeFrom === undefined) return undefined;
+  const isSame = jsonEqual(madeFrom, claim.madeFrom ?? []);
+  return isSame ? undefined : { do: "record", change: { madeFrom } };
+}
+
+function planVmMade(input: PlanInput, claim: ClaimSpec): Next {
+  if ((claim.volumes ?? []).length === 0) return planVmCreate(input, claim);
+  return planVmSeedGone(input, claim, claim.node) ?? planVmAnew(claim, input.leftovers);
 }
 
 function planVmCreate(input: PlanInput, claim: ClaimSpec): Next {
@@ -60,9 +107,9 @@ function planVmCreate(input: PlanInput, claim: ClaimSpec): Next {
 
 /** The hypervisor's own copy: it bears no mark until it was stamped. */
 function planVmClone(
-  { declared: { node, pool, shape } }: PlanInput,
+  { declared: { node, pool, shape, disks } }: PlanInput,
   claim: ClaimSpec,
-  { source, mode, snapshot }: Cloning,
+  { source, mode, snapshot, disk }: Cloning,
 ): Next {
   const operation = {
     kind: "clone",
@@ -75,7 +122,9 @@ function planVmClone(
     ...(pool === undefined ? {} : { pool }),
   } as const;
   const intent = `Make the machine ${claim.externalId} as a copy of ${source} on node ${node}.`;
-  return { do: "step", step: { name: "Clone", operation, intent } };
+  const copiesTo = disks.find(({ name }) => name === disk)?.storage;
+  const step = { name: "Clone", operation, intent, ...(copiesTo ? { copiesTo } : {}) } as const;
+  return { do: "step", step };
 }
 
 /** A copy that our own task made under our id: it becomes ours by its mark. */

@@ -1,22 +1,17 @@
 import { finalizers, virtualMachineKind, vmReasons } from "../../api/index.ts";
 import type { Claim, ClaimSpec, VirtualMachine } from "../../api/index.ts";
-import type { Failure, Seen } from "../../hypervisor/index.ts";
+import type { Seen } from "../../hypervisor/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
-import {
-  addFinalizer,
-  again,
-  settled,
-  stalled,
-  removeFinalizer,
-  type Outcome,
-} from "../../runtime/index.ts";
-import type { Reach } from "../hypervisor/index.ts";
-import { absent } from "./absent.ts";
+import { addFinalizer, again, settled, stalled, type Outcome } from "../../runtime/index.ts";
+import { goWithout, holdBack, mayBeSilent } from "./away.ts";
 import { declare, type Declaring } from "./declare.ts";
-import { performStep, restartHandled } from "./effects.ts";
-import { failVm, handledOf, hasGivenUp, waitForLook } from "./failing.ts";
+import { performStep, restartHandled, slotMs } from "./effects.ts";
+import { failVm, handledOf, hasGivenUp } from "./failing.ts";
 import { cloneHints } from "./fills.ts";
 import { askAgainMs, askGuest } from "./guest.ts";
+import { chooseKeeper, dropKeeper, findKeeper, lookAtKeeper } from "./keeper.ts";
+import { keptDisks } from "./kept-disks.ts";
+import { finish, letGo } from "./letting-go.ts";
 import type { Next, OpenOperation, PlanInput } from "./next.ts";
 import { pauseVm } from "./pausing.ts";
 import { planVm } from "./plan.ts";
@@ -41,10 +36,13 @@ const powerSteps: ReadonlySet<string> = new Set(["Start", "PowerOff", "Suspend",
 /** As many things as are written down in a row on one sight. */
 const recordsMax = 3;
 
-/** Whoever holds back is woken; this is for the case that nobody does. */
-const heldMs = 60_000;
+/** Nobody moves up in a line by looking; this often it is looked at all the same. */
+const lookInLineMs = 5 * 60_000;
 const lockMs = 5_000;
 const settleMs = 1_000;
+/** What has lasted for long is looked at less often: a tenth of that time later. */
+const waitedShare = 0.1;
+const waitMsMost = 30_000;
 
 /** Moves one VM a single step toward its spec. Kill it at any await, run it again: no leak. */
 export async function reconcileVm(key: string, deps: VmDeps): Promise<Outcome> {
@@ -58,6 +56,11 @@ export async function reconcileVm(key: string, deps: VmDeps): Promise<Outcome> {
   if (waitMs > 0) return again("Backoff", waitMs);
   delete memory.retry;
   delete memory.isHeld;
+  return isInLine(turn) ? again("Slot", slotMs) : goOn(turn);
+}
+
+async function goOn(turn: Turn): Promise<Outcome> {
+  const { vm, deps } = turn;
   const isHeld = vm.metadata.finalizers?.includes(finalizers.machine) ?? false;
   if (isDeleting(vm)) return isHeld ? connectAndGo(turn) : settled;
   const objects = deps.client.of(virtualMachineKind);
@@ -72,8 +75,16 @@ function backoffMs({ memory, vm, deps }: Turn): number {
   return retry.atMs - deps.clock.nowMs();
 }
 
+/** Nothing can be done before its turn comes, and nothing is known to have changed. */
+function isInLine({ key, memory: { line }, vm, deps }: Turn): boolean {
+  if (line === undefined || line.declaration !== declarationOf(vm)) return false;
+  const waitedMs = deps.clock.monotonicMs() - line.sinceMs;
+  return deps.slots.isWaiting(key) && waitedMs < lookInLineMs;
+}
+
 function forget(key: string, deps: VmDeps): Outcome {
   deps.memory.delete(key);
+  deps.places.forget(key);
   deps.slots.leave(key);
   return settled;
 }
@@ -90,56 +101,10 @@ async function connectAndGo(turn: Turn): Promise<Outcome> {
   const claim = await deps.ledger.find(vm);
   if (!claim.ok) return failVm(turn, claim.failure);
   connected.claim = claim.value;
+  connected.keeper = await findKeeper(connected);
   const open = await settleOperation(connected);
   if (open !== undefined && "type" in open) return open;
   return observeAndPlan(connected, open);
-}
-
-async function goWithout(
-  turn: Turn,
-  name: string,
-  { failure, nextLookMs }: Reach & { is: "away" },
-): Promise<Outcome> {
-  // No id was ever reserved for it, so there is nothing to look for.
-  if (isDeleting(turn.vm) && (await holdsNothing(turn))) return letGo(turn);
-  if (isDeleting(turn.vm) && annotationOf(turn.vm.metadata, "forget")) return forgetVm(turn);
-  const told = awayFailure(turn, name, failure);
-  return nextLookMs === undefined ? failVm(turn, told) : waitForLook(turn, told, nextLookMs);
-}
-
-/**
- * The hypervisor is gone for good, by a person's word. The Claim goes on saying where the machine
- * was, so that one which comes back is no orphan; nothing was destroyed.
- */
-async function forgetVm(turn: Turn): Promise<Outcome> {
-  const { deps, vm } = turn;
-  const claim = await deps.ledger.find(vm);
-  if (!claim.ok) return failVm(turn, claim.failure);
-  turn.claim = claim.value;
-  const why = `forgotten: ${annotationOf(vm.metadata, "forget") ?? ""}`.slice(0, 1024);
-  if (claim.value !== undefined) await deps.ledger.release(claim.value, why);
-  const where = `the machine ${vm.status?.externalId ?? ""} on ${vm.status?.hypervisor ?? ""}`;
-  const message = `Let go without being seen: ${where}; ${why}`;
-  deps.events.event(vm, { type: "Warning", reason: "Forgotten", message });
-  return letGo(turn);
-}
-
-/** Answers of the hypervisor stay away, or nobody has asked it yet. */
-function mayBeSilent({ deps }: Turn, name: string): boolean {
-  const { connections, lookups } = deps;
-  const isUntried = connections.isUntried(name) && lookups.hypervisors.get(name) !== undefined;
-  return isUntried || connections.isDoubted(name);
-}
-
-/** Somebody looks at it already; what that one finds wakes everybody. */
-function holdBack({ memory }: Turn): Outcome {
-  memory.isHeld = true;
-  return again("HeldBack", heldMs);
-}
-
-/** That it is not there at all is more than that it is not connected. */
-function awayFailure({ deps }: Turn, name: string, failure: Failure): Failure {
-  return deps.lookups.hypervisors.get(name) === undefined ? absent("Hypervisor", name) : failure;
 }
 
 async function observeAndPlan(
@@ -169,6 +134,8 @@ async function observeAndPlan(
     lastDone: turn.memory.done?.intent,
     approved: annotationOf(turn.vm.metadata, "approve"),
     lastNetworks: lastNetworks(turn.vm),
+    keeper: await lookAtKeeper(turn),
+    kept: isDeleting(turn.vm) ? [] : keptDisks(turn),
     changeOf: (path, machine) => driver.changeOf(path, machine),
   };
   const next = await lookCloser(turn, input, await recordAndPlan(turn, input));
@@ -239,11 +206,29 @@ function needsPower({ vm, memory }: ConnectedTurn, claim: ClaimSpec): boolean {
 async function recordAndPlan(turn: ConnectedTurn, input: PlanInput): Promise<Next> {
   let next = planVm(input);
   for (let times = 0; times < recordsMax; times += 1) {
-    if (next.do !== "record" || input.seen.at !== "ours") return next;
-    await record(turn, next);
-    next = planVm({ ...input, claim: turn.claim?.spec });
+    if (input.seen.at !== "ours") return next;
+    if (next.do === "record") await record(turn, next);
+    else if (next.do === "recordKeeper") await recordKeeper(turn, next);
+    else return next;
+    next = planVm({ ...input, claim: turn.claim?.spec, ...keeperPart(turn, input) });
   }
   return next;
+}
+
+function keeperPart({ keeper }: ConnectedTurn, input: PlanInput): Pick<PlanInput, "keeper"> {
+  if (keeper === undefined || input.keeper === undefined) return {};
+  return { keeper: { ...input.keeper, claim: keeper.spec } };
+}
+
+async function recordKeeper(
+  turn: ConnectedTurn,
+  { change }: Next & { do: "recordKeeper" },
+): Promise<void> {
+  const { keeper, deps } = turn;
+  if (keeper === undefined) return;
+  const isBinding = change.state === "Bound" && keeper.spec.boundAt === undefined;
+  const boundAt = isBinding ? { boundAt: formatTime(deps.clock.nowMs()) } : {};
+  turn.keeper = await deps.ledger.record(keeper, { ...change, ...boundAt });
 }
 
 async function reserveFrom(
@@ -255,6 +240,7 @@ async function reserveFrom(
 
 /** The one place where what was decided becomes what is done. */
 async function act(turn: ConnectedTurn, next: Next, declaring: Declaring): Promise<Outcome> {
+  if (next.do !== "wait") delete turn.memory.waits;
   switch (next.do) {
     case "reserve":
       return reserveFrom(turn, declaring);
@@ -263,6 +249,13 @@ async function act(turn: ConnectedTurn, next: Next, declaring: Declaring): Promi
     case "record":
       await record(turn, next);
       return again("Recorded");
+    case "keep":
+      return chooseKeeper(turn, next);
+    case "recordKeeper":
+      await recordKeeper(turn, next);
+      return again("Recorded");
+    case "dropKeeper":
+      return dropKeeper(turn, next);
     case "step":
       return performStep(turn, next.step);
     case "wait":
@@ -294,7 +287,16 @@ async function record(turn: ConnectedTurn, next: Next & { do: "record" }): Promi
 async function wait(turn: ConnectedTurn, { kind, name }: Next & { do: "wait" }): Promise<Outcome> {
   const waitingFor = { kind, name: name.slice(0, 512) };
   await writeView(turn, { state: { is: "waiting", waitingFor } }, "progress");
-  return again(kind, kind === "Lock" ? lockMs : settleMs);
+  const firstMs = kind === "Lock" ? lockMs : settleMs;
+  const pauseMs = hasWaitedMs(turn, name) * waitedShare;
+  return again(kind, Math.min(Math.max(pauseMs, firstMs), waitMsMost));
+}
+
+/** How long it has waited for the same already. */
+function hasWaitedMs({ memory, deps }: ConnectedTurn, name: string): number {
+  const nowMs = deps.clock.monotonicMs();
+  if (memory.waits?.name !== name) memory.waits = { name, sinceMs: nowMs };
+  return nowMs - memory.waits.sinceMs;
 }
 
 /** The id is of no use. What stands there, if anything of ours, is only an empty reservation. */
@@ -308,47 +310,6 @@ async function moveOn(turn: ConnectedTurn, next: Next & { do: "moveOn" }): Promi
   else await deps.ledger.retire(claim);
   deps.events.event(turn.vm, { type: "Warning", reason: "IdGivenUp", message });
   return again("MovedOn");
-}
-
-async function finish(
-  turn: ConnectedTurn,
-  how: "Retire" | "Release" | "Nothing",
-): Promise<Outcome> {
-  const { deps, claim } = turn;
-  if (claim !== undefined && how === "Retire") await deps.ledger.retire(claim);
-  if (claim !== undefined && how === "Release") {
-    const isHusk = turn.seen?.at === "foreign" && turn.seen.reason === "Husk";
-    const forgotten = annotationOf(turn.vm.metadata, "forget");
-    const kept = forgotten === undefined ? "retained by policy" : `forgotten: ${forgotten}`;
-    const husk = "an empty reservation that nothing proves to be ours";
-    const why = (isHusk ? husk : kept).slice(0, 1024);
-    await deps.ledger.release(claim, why);
-  }
-  return letGo(turn);
-}
-
-/** Nothing of ours is left, or it was let go: only now may the object go. */
-async function letGo(turn: Turn): Promise<Outcome> {
-  const { deps, key } = turn;
-  releaseSlots(turn);
-  const objects = deps.client.of(virtualMachineKind);
-  if (turn.claim === undefined && !(await holdsNothing(turn))) return again("NotYet");
-  const left = await removeFinalizer<VirtualMachine>(objects, turn.vm, finalizers.machine);
-  if (left === undefined) deps.vms.forget(key);
-  else deps.vms.note(left);
-  deps.memory.delete(key);
-  return settled;
-}
-
-/** No Claim is held for it: asked of the server, because what lies here may be old. */
-async function holdsNothing(turn: Turn): Promise<boolean> {
-  const { namespace = "", name = "" } = turn.vm.metadata;
-  const { ledger, vms, client } = turn.deps;
-  turn.vm = vms.note(await client.of(virtualMachineKind).get({ namespace, name }));
-  const { externalId, hypervisor = "" } = turn.vm.status ?? {};
-  if (externalId !== undefined && ledger.systemOf(hypervisor) === undefined) return false;
-  const claim = await ledger.find(turn.vm);
-  return claim.ok && claim.value === undefined;
 }
 
 async function rest(

@@ -1,5 +1,5 @@
 import type { vmReasons } from "../../api/index.ts";
-import type { Operation } from "../../hypervisor/index.ts";
+import type { Inventory, Operation } from "../../hypervisor/index.ts";
 
 /** The steps as people see them in `status.operation.step`. */
 export type StepName =
@@ -10,6 +10,8 @@ export type StepName =
   | "Detach"
   | "DestroyDisk"
   | "MoveDisk"
+  | "HandOver"
+  | "TakeBack"
   | "Grow"
   | "Configure"
   | "Stamp"
@@ -26,9 +28,19 @@ export type StepName =
   | "Guard"
   | "Destroy"
   | "RemoveVolume"
+  | KeeperStep
   | "PutSeed"
   | "EjectSeed"
   | "RemoveSeed";
+
+/** Steps that are made to a keeper, and not to the object's own machine. */
+type KeeperStep =
+  | "MakeKeeper"
+  | "MarkKeeper"
+  | "AdoptKeeper"
+  | "MoveKeeper"
+  | "ReleaseKeeper"
+  | "DestroyKeeper";
 
 /** One effect on the hypervisor, decided and not yet made. */
 export interface Step {
@@ -36,6 +48,8 @@ export interface Step {
   readonly operation: Operation;
   /** In one sentence, which tells this step from every other of the same machine. */
   readonly intent: string;
+  /** The storage that the hypervisor's own copy is expected on. */
+  readonly copiesTo?: string;
 }
 
 /** What is known of each step. */
@@ -51,18 +65,28 @@ export interface StepTraits {
   readonly does: readonly string[];
   /** Whether it copies data onto a storage, of which only few may go on at once. */
   readonly isCopy: boolean;
+  /** Whose work it is, where it is not the machine's own. */
+  readonly of?: "Keeper";
 }
 
 const settleMs = 60_000;
 
 export const stepTraits: Readonly<Record<StepName, StepTraits>> = {
   Create: { reason: "Creating", settleMs, does: ["Create"], isCopy: false },
-  Clone: { reason: "Creating", settleMs, does: ["Clone"], isCopy: false },
+  Clone: { reason: "Creating", settleMs, does: ["Clone"], isCopy: true },
   AddDisk: { reason: "Creating", settleMs, does: ["Configure"], isCopy: true },
   Attach: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false },
   Detach: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false },
   DestroyDisk: { reason: "Updating", settleMs, does: ["Configure", "Other"], isCopy: false },
   MoveDisk: { reason: "Moving", settleMs, does: ["MoveDisk"], isCopy: true },
+  HandOver: { reason: "Deleting", settleMs, does: ["MoveDisk"], isCopy: false },
+  TakeBack: { reason: "Creating", settleMs, does: ["MoveDisk"], isCopy: false, of: "Keeper" },
+  MakeKeeper: { reason: "Deleting", settleMs, does: ["Create"], isCopy: false, of: "Keeper" },
+  MarkKeeper: { reason: "Deleting", settleMs, does: ["Configure"], isCopy: false, of: "Keeper" },
+  AdoptKeeper: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false, of: "Keeper" },
+  MoveKeeper: { reason: "Moving", settleMs, does: ["Migrate"], isCopy: false, of: "Keeper" },
+  ReleaseKeeper: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false, of: "Keeper" },
+  DestroyKeeper: { reason: "Updating", settleMs, does: ["Destroy"], isCopy: false, of: "Keeper" },
   Grow: { reason: "Updating", settleMs, does: ["Grow"], isCopy: false },
   Configure: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false },
   Adopt: { reason: "Adopting", settleMs, does: ["Configure"], isCopy: false },
@@ -88,27 +112,39 @@ export function isStepName(text: string): text is StepName {
   return text in stepTraits;
 }
 
+/** Where slots are: a hypervisor, and what was last seen of its storages. */
+export interface SlotPlace {
+  readonly name: string;
+  readonly inventory: Pick<Inventory, "storages">;
+}
+
 /** The slots that a step needs, all at once. The VM's own are its key: it runs once at a time. */
-export function slotsOf({ name, operation }: Step, hypervisor: string): string[] {
-  const storage = stepTraits[name].isCopy ? copiesTo(operation) : undefined;
-  return slotNames(hypervisor, nodeOf(operation), storage);
+export function slotsOf({ name, operation, copiesTo }: Step, hypervisor: SlotPlace): string[] {
+  const storage = stepTraits[name].isCopy ? (copiesTo ?? storageOf(operation)) : undefined;
+  const names = slotNames(hypervisor, nodeOf(operation), storage);
+  if (operation.kind !== "clone") return names;
+  // A copy lies where its source lies, whatever is declared: copies of one source take turns.
+  return [...names, `source ${operation.source} of ${hypervisor.name}`];
 }
 
 /** The storage that data is copied onto. */
-function copiesTo(operation: Operation): string | undefined {
+function storageOf(operation: Operation): string | undefined {
   if (operation.kind === "addDisk") return operation.disk.storage;
   return operation.kind === "moveDisk" ? operation.storage : undefined;
 }
 
+/** A storage that each node has for itself has slots on each node; one that they share, once. */
 export function slotNames(
-  hypervisor: string,
+  { name: hypervisor, inventory }: SlotPlace,
   node: string | undefined,
   storage: string | undefined,
 ): string[] {
   const names = [`hypervisor ${hypervisor}`];
   if (node !== undefined) names.push(`node ${node} of ${hypervisor}`);
-  if (storage !== undefined) names.push(`storage ${storage} of ${hypervisor}`);
-  return names;
+  if (storage === undefined) return names;
+  const seen = inventory.storages.find((row) => row.name === storage && row.node === node);
+  const isOwn = node !== undefined && seen?.isShared === false;
+  return [...names, `storage ${storage}${isOwn ? ` on ${node}` : ""} of ${hypervisor}`];
 }
 
 function nodeOf(operation: Operation): string | undefined {

@@ -51,6 +51,8 @@ export async function findTakeover(
   if ("category" in found) return { is: "outcome", outcome: await failVm(turn, found) };
   const named = await withNames(turn, desired, found);
   const plan = planOf(turn, desired, { ...found, machine: named });
+  const refusal = refusalOf(found, plan);
+  if (refusal !== undefined) return { is: "outcome", outcome: await failVm(turn, refusal) };
   const isApproved = annotationOf(turn.vm.metadata, "approve") === plan.hash;
   if (plan.changes.length > 0 && !isApproved) {
     return { is: "outcome", outcome: await waitForApproval(turn, plan) };
@@ -74,7 +76,9 @@ async function findReleased(
   for (const { spec } of claims) {
     const seen = await driver.observe(spec, {});
     if (seen.at === "unknown") return seen.failure;
-    const machine = foreignMachine(seen, ["Released"]);
+    // One that was let go in its sleep still bears our mark as it was.
+    const isAsleep = seen.at === "ours";
+    const machine = isAsleep ? seen.machine : foreignMachine(seen, ["Released"]);
     if (machine === undefined) continue;
     const { origin, volumes = [], preflightVolumes = [], idChosenBy } = spec;
     const kept = { origin, volumes, preflightVolumes, idChosenBy, everStood: true };
@@ -135,6 +139,19 @@ function planOf({ driver, vm }: ConnectedTurn, desired: Desired, { machine }: Ca
     ...sizeChanges(desired, machine),
     ...powerChanges(vm.spec, machine),
   ]);
+}
+
+/** What no approval can bring about: it is said before the machine is anybody's. */
+function refusalOf({ machine }: Candidate, { changes }: Plan): Failure | undefined {
+  const refused = changes.filter(({ effect }) => effect === "Refused");
+  if (refused.length === 0) return undefined;
+  const fields = refused.map(({ field, from = "nothing" }) => `${field} (it has ${from})`);
+  const is = `The machine ${machine.externalId} stands, and this cannot be changed in place`;
+  return {
+    category: "ReplacementRequired",
+    message: `${is}: ${fields.join(", ")}. Nothing was taken over or changed.`,
+    remedy: "Declare these fields as the machine has them, or give the object another name and id.",
+  };
 }
 
 async function waitForApproval(turn: ConnectedTurn, plan: Plan): Promise<Outcome> {

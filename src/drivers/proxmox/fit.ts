@@ -1,3 +1,4 @@
+import { removeMark } from "../../hypervisor/index.ts";
 import type { DiskShape, Fitted, Shape } from "../../hypervisor/index.ts";
 import { refusals as refuse } from "./refusals.ts";
 import type { Release } from "./release.ts";
@@ -17,10 +18,15 @@ export function fitShape(shape: Shape, release: Release): Fitted {
   const slots = assignSlots({ disks: {}, networks: {} }, { ...partsOf(shape), disks: usable });
   if ("category" in slots) return { shape, refusals: [...refusals, slots] };
   const blank = blankDisks(usable, slots);
-  const cards = Object.fromEntries(Object.values(slots.networks).map((slot) => [slot, ""]));
   const volumes = firmwareVolumes(shape.firmware ?? {}, {}, "none");
-  const change = writeShape(shape, slots, { ...blank, ...cards, ...volumes });
-  const seen = readShape(changedValues({ ...blank, ...cards, ...volumes }, change), slots);
+  const bare = {
+    ...blank,
+    ...inSlots(slots.networks, ""),
+    // Only what is there can be named in the order to boot in.
+    ...inSlots(slots.cdroms ?? {}, "none,media=cdrom"),
+    ...volumes,
+  };
+  const seen = readShape(changedValues(bare, writeShape(shape, slots, bare)), slots);
   return { shape: onlyWhatWasSaid(withVariables(shape), seen), refusals };
 }
 
@@ -36,6 +42,10 @@ function withVariables(shape: Shape): Shape {
   return { ...shape, firmware: { ...shape.firmware, keepsVariables: true } };
 }
 
+function inSlots(slots: Readonly<Record<string, string>>, text: string): Record<string, string> {
+  return Object.fromEntries(Object.values(slots).map((slot) => [slot, text]));
+}
+
 function blankDisks(disks: readonly DiskShape[], slots: Slots): Record<string, string> {
   const entries = disks.map(({ name }) => [slots.disks[name] ?? "", "none:vm-0-disk-0"] as const);
   return Object.fromEntries(entries);
@@ -48,7 +58,8 @@ function onlyWhatWasSaid(said: Shape, seen: Omit<Shape, "notes">): Shape {
   const picked = pick(said, seen) as Shape;
   return {
     ...picked,
-    ...(notes === undefined ? {} : { notes }),
+    // A line that looks like Berth's own is never a person's.
+    ...(notes === undefined ? {} : { notes: removeMark(notes) }),
     // The drive is a volume, and the hash is never read back: both are as they were said.
     ...(cloudInit === undefined ? {} : { cloudInit: { ...cloudInit, ...picked.cloudInit } }),
     ...(firmware === undefined ? {} : { firmware: { ...firmware, ...picked.firmware } }),
