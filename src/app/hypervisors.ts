@@ -1,6 +1,6 @@
 import type { Connect, Credentials } from "../controllers/index.ts";
 import type { Hypervisor } from "../api/index.ts";
-import { httpsTransport, proxmoxDriver } from "../drivers/proxmox/index.ts";
+import { httpsTransport, proxmoxDialect, proxmoxDriver } from "../drivers/proxmox/index.ts";
 import type { HypervisorDriver } from "../hypervisor/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Random } from "../kernel/random.ts";
@@ -27,6 +27,19 @@ export function createConnect(environment: ConnectEnvironment): Connect {
     }
   };
 }
+
+/** What a type of hypervisor does with a shape, as far as that is known without asking it. */
+export function dialectOf({ spec, status }: Hypervisor): Dialect | undefined {
+  switch (spec.type) {
+    case "proxmox":
+      return proxmoxDialect(status?.version ?? "");
+    case "libvirt":
+    case "vsphere":
+      return undefined;
+  }
+}
+
+type Dialect = Pick<HypervisorDriver, "fit" | "changeOf">;
 
 function connectProxmox(
   { metadata, spec }: Hypervisor,

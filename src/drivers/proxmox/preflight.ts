@@ -3,6 +3,7 @@ import { answered } from "../../hypervisor/index.ts";
 import type { DriverContext } from "./context.ts";
 import { classifyError, readFailureOf } from "./errors.ts";
 import { fitShape } from "./fit.ts";
+import { checkRights } from "./preflight-rights.ts";
 import { checkDiscs, checkSources } from "./preflight-sources.ts";
 import { isSupported } from "./release.ts";
 import { listVolumes, nodeStorages, type NodeStorage, unlisted } from "./storages.ts";
@@ -19,6 +20,7 @@ export async function preflight(context: DriverContext, draft: Draft): Promise<P
   const before = await volumesBefore(context, draft, storages.value);
   const findings = [
     ...checkShape(context, draft),
+    ...(await checkRights(context, draft)),
     ...homesOf(draft).flatMap((home) => checkHome(home, storages.value, node)),
     ...checkSpace(draft.disks, storages.value),
     ...(await checkSources(context, draft, storages.value)),
