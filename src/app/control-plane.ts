@@ -37,6 +37,12 @@ import { loadCertificates } from "./certificates.ts";
 import { type DataFolder, dataFolder, prepareDataFolder } from "./data-folder.ts";
 import { startDemo, wantsDemo } from "./demo.ts";
 import { errorCode } from "./files.ts";
+import {
+  failingJournal,
+  failingTransport,
+  type ProcessFailpoints,
+  readFailpoints,
+} from "./failpoints.ts";
 import { createFirstObjects } from "./first-objects.ts";
 import { createConnect } from "./hypervisors.ts";
 import { createLog, type Log } from "./log.ts";
@@ -79,13 +85,14 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     nowMs: () => systemClock.nowMs(),
     level: options.verbose ? "debug" : "warn",
   });
+  const failpoints = readFailpoints(log);
   const folder = dataFolder(options.data);
   const undo: (() => Promise<void> | void)[] = [];
   const stop = async (): Promise<void> => {
     for (let step = undo.pop(); step !== undefined; step = undo.pop()) await step();
   };
   try {
-    return await assemble({ options, folder, log, undo, stop });
+    return await assemble({ options, folder, log, undo, stop, failpoints });
   } catch (error) {
     await stop();
     throw error;
@@ -99,22 +106,27 @@ interface Assembly {
   /** What was started, to be undone in reverse order. */
   readonly undo: (() => Promise<void> | void)[];
   readonly stop: () => Promise<void>;
+  /** Undefined but in tests of crashes. */
+  readonly failpoints: ProcessFailpoints | undefined;
 }
 
 async function assemble(assembly: Assembly): Promise<ControlPlane> {
-  const { options, folder, log, undo } = assembly;
+  const { options, folder, log, undo, failpoints } = assembly;
   const failed = Promise.withResolvers<Error>();
   const lock: FolderLock = lockFolder(folder.path);
   undo.push(() => lock.release());
   prepareDataFolder(folder);
   const hasDemo = options.demo && wantsDemo(folder);
-  const store = await openFolderStore(folder, (error) => failed.resolve(error));
+  const store = await openFolderStore(assembly, (error) => failed.resolve(error));
   undo.push(() => store.close());
   const starting: { why: string | undefined } = { why: "still starting" };
   const { server, environment } = createServer({ ...assembly, store, starting });
   undo.push(() => server.close());
   const client = createClient({
-    transport: inProcess((request) => server.handleAs(controllersUser, request)),
+    transport: failingTransport(
+      inProcess((request) => server.handleAs(controllersUser, request)),
+      failpoints,
+    ),
     clock: systemClock,
   });
   await createFirstObjects(client, systemRandom);
@@ -137,7 +149,7 @@ async function assemble(assembly: Assembly): Promise<ControlPlane> {
   // Last, and so the first to stop: while they finish what is under way, the API is still there.
   const demo = hasDemo ? await startDemo(folder, client) : undefined;
   if (demo) undo.push(() => demo.close());
-  undo.push(await startEmbeddedControllers(client, log));
+  undo.push(await startEmbeddedControllers(client, assembly));
   starting.why = undefined;
   const { kubeconfig } = folder;
   return { url, demo: demo?.url, kubeconfig, failed: failed.promise, stop: assembly.stop };
@@ -148,13 +160,16 @@ async function assemble(assembly: Assembly): Promise<ControlPlane> {
  * the lease of an incarnation that was killed is not waited for; what it had begun is settled by
  * looking, as after every crash.
  */
-async function startEmbeddedControllers(client: Client, log: Log): Promise<() => Promise<void>> {
+async function startEmbeddedControllers(
+  client: Client,
+  { log, failpoints }: Assembly,
+): Promise<() => Promise<void>> {
   await forgetLease(client);
   const controllers = startControllers({
     client,
     clock: systemClock,
     random: systemRandom,
-    connect: createConnect({ clock: systemClock, random: systemRandom }),
+    connect: createConnect({ clock: systemClock, random: systemRandom, failpoints }),
     log: (level, message, fields) => log(level, message, { ...fields }),
     whenAbsent: "trust",
   });
@@ -188,12 +203,15 @@ async function listenOrExplain(
 }
 
 async function openFolderStore(
-  folder: DataFolder,
+  { folder, failpoints }: Assembly,
   onFailed: (error: Error) => void,
 ): Promise<Store> {
   const key = loadSecretsKey(folder, systemRandom);
-  const journal = await openSqliteJournal({ path: folder.database });
-  const sealed = sealJournal(journal, {
+  const journal = await openSqliteJournal({
+    path: folder.database,
+    ...(failpoints === undefined ? {} : { failpoints: failpoints.settings }),
+  });
+  const sealed = sealJournal(failingJournal(journal, failpoints), {
     cipher: createCipher(key, systemRandom),
     sealed: isSealed,
   });

@@ -14,8 +14,9 @@ import {
 import { type RunningControllers, startControllers } from "../controllers/index.ts";
 import { ApiError } from "../kernel/status.ts";
 import { readIfPresent } from "./files.ts";
+import { failingTransport, type ProcessFailpoints, readFailpoints } from "./failpoints.ts";
 import { createConnect } from "./hypervisors.ts";
-import { createLog } from "./log.ts";
+import { createLog, type Log } from "./log.ts";
 import { systemClock, systemRandom } from "./system.ts";
 
 /**
@@ -35,9 +36,18 @@ export async function startRemoteControllers(options: {
     readFile: (path) => readFileSync(resolve(dirname(options.kubeconfig), path), "utf8"),
   });
   const transport = createHttpsTransport(connection);
-  const client = createClient({ transport: transport.send, clock: systemClock });
+  const log = createLog({
+    write: options.logLine,
+    nowMs: () => systemClock.nowMs(),
+    level: options.verbose ? "debug" : "info",
+  });
+  const failpoints = readFailpoints(log);
+  const client = createClient({
+    transport: failingTransport(transport.send, failpoints),
+    clock: systemClock,
+  });
   await ensureSystemNamespace(client);
-  const controllers = startHere(client, options);
+  const controllers = startHere(client, log, failpoints);
   // The clock's timers do not keep a process alive, and between two looks at the lease nothing else
   // does: a replica that waits for its turn would end by itself.
   const alive = setInterval(() => undefined, aliveMs);
@@ -80,18 +90,14 @@ async function isKindHereToStay(client: Client): Promise<boolean> {
 
 function startHere(
   client: Client,
-  options: { readonly verbose: boolean; readonly logLine: (line: string) => void },
+  log: Log,
+  failpoints: ProcessFailpoints | undefined,
 ): RunningControllers {
-  const log = createLog({
-    write: options.logLine,
-    nowMs: () => systemClock.nowMs(),
-    level: options.verbose ? "debug" : "info",
-  });
   return startControllers({
     client,
     clock: systemClock,
     random: systemRandom,
-    connect: createConnect({ clock: systemClock, random: systemRandom }),
+    connect: createConnect({ clock: systemClock, random: systemRandom, failpoints }),
     log: (level, message, fields) => log(level, message, { ...fields }),
     mayDestroy: () => isKindHereToStay(client),
     // Two replicas on one machine are two as well.

@@ -4,13 +4,17 @@ import { httpsTransport, proxmoxDriver } from "../drivers/proxmox/index.ts";
 import type { HypervisorDriver } from "../hypervisor/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Random } from "../kernel/random.ts";
+import { failingSend, type ProcessFailpoints } from "./failpoints.ts";
 import { missingDriver } from "./missing-driver.ts";
 
-/** The one place that knows which types of hypervisors there are. A new driver is a line here. */
-export function createConnect(environment: {
+interface Environment {
   readonly clock: Clock;
   readonly random: Random;
-}): Connect {
+  readonly failpoints?: ProcessFailpoints | undefined;
+}
+
+/** The one place that knows which types of hypervisors there are. A new driver is a line here. */
+export function createConnect(environment: Environment): Connect {
   return (hypervisor, credentials) => {
     switch (hypervisor.spec.type) {
       case "proxmox":
@@ -25,7 +29,7 @@ export function createConnect(environment: {
 function connectProxmox(
   { spec }: Hypervisor,
   credentials: Credentials,
-  environment: { readonly clock: Clock; readonly random: Random },
+  environment: Environment,
 ): HypervisorDriver {
   const { ca, fingerprints, serverName } = spec.tls ?? {};
   const token = { id: credentials["tokenId"] ?? "", secret: credentials["tokenSecret"] ?? "" };
@@ -42,7 +46,7 @@ function connectProxmox(
   });
   const exclusive = (spec.storages ?? []).filter((storage) => storage.exclusive === true);
   return proxmoxDriver({
-    send: transport.send,
+    send: failingSend(transport.send, environment.failpoints),
     close: transport.close,
     tokenId: token.id,
     random: environment.random,
