@@ -200,6 +200,13 @@ export const suites: readonly Suite[] = [
     minutes: 5,
   },
   {
+    name: "failpoints",
+    proves: "killed at any point of its own choice, berth up makes one machine and leaves nothing",
+    work: alone("test/real/failpoints.test.ts"),
+    minutes: 6,
+    long: true,
+  },
+  {
     name: "kube-apiserver",
     proves:
       "the controllers keep their word on a real Kubernetes API, also when the leader is killed",
