@@ -176,6 +176,13 @@ export const suites: readonly Suite[] = [
     minutes: 6,
   },
   {
+    name: "saga",
+    proves:
+      "every step repeated, failed, cut off or deleted at any effect leaves the cluster as it was",
+    work: alone("test/saga.test.ts"),
+    minutes: 5,
+  },
+  {
     name: "mutants",
     proves: "the histories notice every safety line that is broken on purpose",
     work: alone("test/mutants.test.ts"),

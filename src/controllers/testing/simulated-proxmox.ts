@@ -26,18 +26,36 @@ interface Simulated {
   readonly requests: PveRequest[];
 }
 
+/** What a test puts between Berth and the cluster. */
+export interface Between {
+  /** Around the wire. */
+  readonly wire?: (send: Send) => Send;
+  /** Around the driver. */
+  readonly driver?: (driver: HypervisorDriver) => HypervisorDriver;
+}
+
+interface SimulatedOptions extends Between {
+  readonly release: Release;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
 /** A simulated Proxmox cluster on the world's clock, and drivers for it. */
-function simulateProxmox(release: Release, clock: Clock, random: Random): Simulated {
+function simulateProxmox({ release, clock, random, ...between }: SimulatedOptions): Simulated {
   const nodes = ["pve1", "pve2", "pve3"];
   const options = { release, nodes, clock, random, password: "secret", tokenSecret };
   const model = new ProxmoxModel({ state: smallCluster(options), clock, random });
   const requests: PveRequest[] = [];
-  const wire = sendTo(model);
+  const wire = between.wire?.(sendTo(model)) ?? sendTo(model);
   const send: Send = (request) => {
     requests.push(request);
     return wire(request);
   };
-  return { model, requests, driver: () => proxmoxDriver({ send, tokenId, random }) };
+  const driver = (): HypervisorDriver => {
+    const made = proxmoxDriver({ send, tokenId, random });
+    return between.driver?.(made) ?? made;
+  };
+  return { model, requests, driver };
 }
 
 /** The wire between driver and model, as HTTPS would have it. */
@@ -89,10 +107,14 @@ export interface SimulatedWorld {
 }
 
 /** A whole Berth with a simulated Proxmox cluster, whose node has the image. */
-export async function openProxmox(release: Release = "8.4"): Promise<SimulatedWorld> {
+export async function openProxmox(
+  release: Release = "8.4",
+  between: Between = {},
+): Promise<SimulatedWorld> {
   const made: { simulated?: Simulated } = {};
   const world = await openWorld((clock) => {
-    made.simulated = simulateProxmox(release, clock, countingRandom(99));
+    const random = countingRandom(99);
+    made.simulated = simulateProxmox({ release, clock, random, ...between });
     return made.simulated.driver;
   });
   assert.ok(made.simulated);
