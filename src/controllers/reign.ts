@@ -20,7 +20,7 @@ import { Ledger, reconcileClaim, WrittenObjects } from "./claims/index.ts";
 import { Connections, reconcileHypervisor, type Session } from "./hypervisor/index.ts";
 import type { Informers } from "./informers.ts";
 import type { ControllersOptions } from "./options.ts";
-import { reconcileVm, TaskPace, type VmMemory } from "./virtual-machine/index.ts";
+import { Places, reconcileVm, TaskPace, type VmMemory } from "./virtual-machine/index.ts";
 import { imagesWanted, reconcileImage, wishesFor, type ImageMemory } from "./vm-image/index.ts";
 
 /** What all controllers of one term stand on. */
@@ -173,6 +173,7 @@ export class Reign {
       random,
       slots,
       pace: new TaskPace(),
+      places: new Places(),
       fence: { mayWrite },
       writableInMs,
       vms: this.#vms,
@@ -198,6 +199,8 @@ export class Reign {
         relatedObjects(classes, users("class")),
         relatedObjects(images, users("image")),
         relatedObjects(networks, users("network")),
+        // Copies that wait until their original stands.
+        relatedObjects(vms, users("source"), standing),
       ],
       reconcile: (key) => reconcileVm(key, deps),
     });
@@ -209,7 +212,7 @@ export class Reign {
     for (const key of keysOf(informers.vms, "hypervisor", name)) {
       const memory = this.#vmMemory.get(key);
       if (memory !== undefined) delete memory.retry;
-      this.#controllers.vm.wake(key);
+      this.#lookNow(key);
     }
     for (const { metadata } of informers.images.list()) {
       this.#controllers.image.wake(objectKey(metadata));
@@ -241,8 +244,15 @@ export class Reign {
   #rowsChanged(name: string, externalIds: ReadonlySet<string>): void {
     for (const { metadata, status } of this.#ground.informers.vms.byIndex("hypervisor", name)) {
       const isChanged = status?.externalId !== undefined && externalIds.has(status.externalId);
-      if (isChanged) this.#controllers.vm.wake(objectKey(metadata));
+      if (isChanged) this.#lookNow(objectKey(metadata));
     }
+  }
+
+  /** Something is not as it was: also one that stands in line for slots looks. */
+  #lookNow(key: string): void {
+    const memory = this.#vmMemory.get(key);
+    if (memory !== undefined) delete memory.line;
+    this.#controllers.vm.wake(key);
   }
 }
 
@@ -252,6 +262,12 @@ function looksAs(
   row: InventoryMachine | undefined,
 ): boolean {
   return row?.power === "Unknown" || row?.power === powerState;
+}
+
+/** What copies of a machine wait for. */
+function standing({ status }: VirtualMachine): unknown {
+  const { hypervisor, externalId, conditions = [] } = status ?? {};
+  return [hypervisor, externalId, conditions.find(({ type }) => type === "Provisioned")?.status];
 }
 
 /** A source without keys: only that it is complete is waited for. */

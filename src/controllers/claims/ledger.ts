@@ -79,10 +79,15 @@ export class Ledger {
 
   /** What the machines of a namespace take on a system, as quotas count it. */
   heldBy(namespace: string, systemId: string): ClaimSpec[] {
+    return this.heldOn(systemId).filter(({ owner }) => owner.namespace === namespace);
+  }
+
+  /** What all machines take on a system. */
+  heldOn(systemId: string): ClaimSpec[] {
     return this.#claims
       .byIndex("system", systemId)
       .map(({ spec }) => spec)
-      .filter((spec) => isHeld(spec) && spec.owner.namespace === namespace);
+      .filter(isHeld);
   }
 
   /**

@@ -59,6 +59,8 @@ export function effectsOf(trouble: Trouble, calm: Undisturbed): number {
 }
 
 const name = "saga";
+/** Troubles that do not strike at a request. */
+const elsewhere: ReadonlySet<Trouble> = new Set(["repeat", "step fails", "worker killed"]);
 const never = new Promise<never>(() => undefined);
 
 /** Lives the saga once without trouble. What it counts is all that the laws strike at. */
@@ -110,8 +112,8 @@ class Life {
   static async open(saga: Saga, strike?: Strike): Promise<Life> {
     const life = new Life(saga, strike);
     const { world, proxmox } = await openProxmox("8.4", {
-      wire: (send) => life.#wire(send),
-      driver: (driver) => life.#driver(driver),
+      between: (request, send) => life.#send(request, send),
+      around: (driver) => life.#driver(driver),
     });
     life.#world = world;
     life.#proxmox = proxmox;
@@ -243,19 +245,19 @@ class Life {
     }
   }
 
-  #wire(send: Send): Send {
-    return async (request) => {
-      if (request.method === "GET") return send(request);
-      this.writes.push(nameOf(request));
-      const isHere = this.#strike?.at === this.writes.length && this.#strike.trouble !== "repeat";
-      return isHere ? this.#struck(request, send) : send(request);
-    };
+  async #send(request: PveRequest, send: Send): Promise<PveReply> {
+    if (request.method === "GET") return send(request);
+    this.writes.push(nameOf(request));
+    const isHere = this.#strike?.at === this.writes.length;
+    return isHere ? this.#struck(request, send) : send(request);
   }
 
   async #struck(request: PveRequest, send: Send): Promise<PveReply> {
+    const { trouble = "repeat" } = this.#strike ?? {};
+    if (elsewhere.has(trouble)) return send(request);
     this.hasStruck = true;
     const lost = { type: "lost", detail: "socket hang up" } as const;
-    switch (this.#strike?.trouble) {
+    switch (trouble) {
       case "crash before":
       case "crash before, deleted":
         return this.#die();

@@ -11,6 +11,7 @@ import {
   tokenName,
   tokenUser,
   type ApiRequest,
+  type ModelOptions,
   type Release,
 } from "../../sim/index.ts";
 
@@ -26,36 +27,35 @@ interface Simulated {
   readonly requests: PveRequest[];
 }
 
-/** What a test puts between Berth and the cluster. */
-export interface Between {
-  /** Around the wire. */
-  readonly wire?: (send: Send) => Send;
-  /** Around the driver. */
-  readonly driver?: (driver: HypervisorDriver) => HypervisorDriver;
-}
-
-interface SimulatedOptions extends Between {
-  readonly release: Release;
-  readonly clock: Clock;
-  readonly random: Random;
+/** How a simulated cluster differs from the usual one. */
+export interface StageOptions extends Pick<ModelOptions, "timing" | "fetch"> {
+  readonly nodes?: readonly string[];
+  /** Stands between driver and model: it may lose, change or hold a reply. */
+  readonly between?: (request: PveRequest, send: Send) => Promise<PveReply>;
+  /** Stands between the controllers and the driver. */
+  readonly around?: (driver: HypervisorDriver) => HypervisorDriver;
 }
 
 /** A simulated Proxmox cluster on the world's clock, and drivers for it. */
-function simulateProxmox({ release, clock, random, ...between }: SimulatedOptions): Simulated {
-  const nodes = ["pve1", "pve2", "pve3"];
+function simulateProxmox(
+  release: Release,
+  { clock, random }: { readonly clock: Clock; readonly random: Random },
+  {
+    between,
+    around = (driver) => driver,
+    nodes = ["pve1", "pve2", "pve3"],
+    ...unusual
+  }: StageOptions,
+): Simulated {
   const options = { release, nodes, clock, random, password: "secret", tokenSecret };
-  const model = new ProxmoxModel({ state: smallCluster(options), clock, random });
+  const model = new ProxmoxModel({ state: smallCluster(options), clock, random, ...unusual });
   const requests: PveRequest[] = [];
-  const wire = between.wire?.(sendTo(model)) ?? sendTo(model);
+  const wire = sendTo(model);
   const send: Send = (request) => {
     requests.push(request);
-    return wire(request);
+    return between === undefined ? wire(request) : between(request, wire);
   };
-  const driver = (): HypervisorDriver => {
-    const made = proxmoxDriver({ send, tokenId, random });
-    return between.driver?.(made) ?? made;
-  };
-  return { model, requests, driver };
+  return { model, requests, driver: () => around(proxmoxDriver({ send, tokenId, random })) };
 }
 
 /** The wire between driver and model, as HTTPS would have it. */
@@ -86,6 +86,12 @@ const authority: PveReply = {
   from: "pve1",
 };
 
+/** What somebody else does with a token of all rights; the task that it began may go on. */
+export async function actAsPerson(model: ProxmoxModel, request: PveRequest): Promise<void> {
+  const { status, reason, body } = await model.send(await asHttp(request));
+  assert.ok(status < 300, `${status} ${reason} ${body}`);
+}
+
 async function asHttp(request: PveRequest): Promise<ApiRequest> {
   const { method } = request;
   const { path, contentType, body } = httpForm(request);
@@ -106,15 +112,14 @@ export interface SimulatedWorld {
   readonly requests: PveRequest[];
 }
 
-/** A whole Berth with a simulated Proxmox cluster, whose node has the image. */
+/** A whole Berth with a simulated Proxmox cluster, each of whose nodes has the image. */
 export async function openProxmox(
   release: Release = "8.4",
-  between: Between = {},
+  options: StageOptions = {},
 ): Promise<SimulatedWorld> {
   const made: { simulated?: Simulated } = {};
   const world = await openWorld((clock) => {
-    const random = countingRandom(99);
-    made.simulated = simulateProxmox({ release, clock, random, ...between });
+    made.simulated = simulateProxmox(release, { clock, random: countingRandom(99) }, options);
     return made.simulated.driver;
   });
   assert.ok(made.simulated);

@@ -22,7 +22,11 @@ export function planVmMachine(input: PlanInput, claim: ClaimSpec, machine: Machi
     planVmSeedRead(input, claim, machine) ??
     (isLeftAlone ? undefined : planVmForm(input, claim, found)) ??
     (mayPower ? planVmPower(input, claim, found) : undefined) ??
-    planVmRest(claim, found, isLeftAlone)
+    planVmRest(
+      claim,
+      { ...found, later: [...found.later, ...frozen(input, claim, found)] },
+      isLeftAlone,
+    )
   );
 }
 
@@ -59,6 +63,14 @@ function planVmForm(input: PlanInput, claim: ClaimSpec, found: Found): Next | un
     planVmShape(input, claim, found) ??
     planVmPlace(input, claim, found)
   );
+}
+
+/** What is suspended keeps its form with its memory: what it lacks waits until it has run again. */
+function frozen(input: PlanInput, claim: ClaimSpec, found: Found): string[] {
+  const { machine } = found;
+  if (machine.power !== "Suspended" || found.later.length > 0) return [];
+  const off = { ...found, machine: { ...machine, power: "Stopped" } } as const;
+  return planVmForm(input, claim, off) === undefined ? [] : ["disks and placement"];
 }
 
 /** What cannot be changed in place is refused whole, before anything of it is applied. */

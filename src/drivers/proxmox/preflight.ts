@@ -3,7 +3,7 @@ import { answered } from "../../hypervisor/index.ts";
 import type { DriverContext } from "./context.ts";
 import { classifyError, readFailureOf } from "./errors.ts";
 import { fitShape } from "./fit.ts";
-import { checkSources } from "./preflight-sources.ts";
+import { checkDiscs, checkSources } from "./preflight-sources.ts";
 import { drivesOf, volumesOf } from "./references.ts";
 import { isSupported } from "./release.ts";
 import { listVolumes, nodeStorages, type NodeStorage, unlisted } from "./storages.ts";
@@ -23,6 +23,7 @@ export async function preflight(context: DriverContext, draft: Draft): Promise<P
     ...homesOf(draft).flatMap((home) => checkHome(home, storages.value, node)),
     ...checkSpace(draft.disks, storages.value),
     ...(await checkSources(context, draft, storages.value)),
+    ...(await checkDiscs(context, draft, storages.value)),
     ...(await checkNetworks(context, draft)),
     ...(before.ok ? leftoversOf(before.value, draft) : [before.failure]),
   ];
