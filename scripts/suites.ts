@@ -176,6 +176,12 @@ export const suites: readonly Suite[] = [
     minutes: 6,
   },
   {
+    name: "stories",
+    proves: "ten stories of failure go, word by word, as they are written for people",
+    work: alone("test/stories.test.ts"),
+    minutes: 2,
+  },
+  {
     name: "saga",
     proves:
       "every step repeated, failed, cut off or deleted at any effect leaves the cluster as it was",

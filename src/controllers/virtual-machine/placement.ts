@@ -13,21 +13,39 @@ export function chooseNode(
   inventory: Inventory,
   around: Surroundings,
 ): Answer<string> {
-  const { storageDefault, away = noNeighbours, from } = around;
-  const { node, nodes } = spec.placement ?? {};
-  const named = node === undefined ? nodes : [node];
+  const { storageDefault, away = noNeighbours } = around;
+  const named = namedNodes(spec);
   const among = inventory.nodes.filter(({ name }) => named?.includes(name) ?? true);
-  const near = among.filter(({ name }) => from?.has(name) ?? true);
-  if (near.length === 0 && among.length > 0) return failed(elsewhere(from));
-  const allowed = near.filter(({ name }) => !away.never.has(name));
-  if (allowed.length === 0 && near.length > 0) return failed(tooClose(away.never));
   const wanted = storagesOf(spec, storageDefault);
+  const near = nearOf({ inventory, allowed: among, wanted }, around.from);
+  if (!near.ok) return near;
+  const allowed = near.value.filter(({ name }) => !away.never.has(name));
+  if (allowed.length === 0 && near.value.length > 0) return failed(tooClose(away.never));
   const able = ableOf(allowed, inventory, wanted);
   const apart = able.filter(({ name }) => !away.rather.has(name));
   const before = status?.node;
   const best = bestOf(apart, around, before) ?? bestOf(able, around, before);
   if (best !== undefined) return answered(best.name);
   return failed(refusalOf({ inventory, allowed, wanted, named: named ?? [] }));
+}
+
+function namedNodes({ placement }: VirtualMachine["spec"]): readonly string[] | undefined {
+  const { node, nodes } = placement ?? {};
+  return node === undefined ? nodes : [node];
+}
+
+/**
+ * Nodes that have what the machine is made from. What is on a node that is down nobody can tell:
+ * where all are, that is what is wrong.
+ */
+function nearOf(
+  { inventory, allowed, wanted }: Omit<Choice, "named">,
+  from: Surroundings["from"],
+): Answer<InventoryNode[]> {
+  const near = allowed.filter(({ name }) => from?.has(name) ?? true);
+  if (near.length > 0 || allowed.length === 0) return answered(near);
+  const isAnyWell = allowed.some(({ health }) => health === "Healthy");
+  return failed(isAnyWell ? elsewhere(from) : notWell(inventory, allowed, wanted));
 }
 
 function storagesOf({ disks = [] }: VirtualMachine["spec"], fallback?: string): string[] {
