@@ -13,6 +13,6 @@ export async function eventually(
   }
 }
 
-function pause(delayMs: number): Promise<void> {
+export function pause(delayMs: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, delayMs));
 }

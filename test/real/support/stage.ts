@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Berth, startBerth, temporaryFolder } from "./berth.ts";
-import { eventually } from "./eventually.ts";
+import { eventually, pause } from "./eventually.ts";
 import { bodyOf, connect, type Http, type Reply } from "./http.ts";
 import { api, declareHypervisor, declareImage, machineOf, machines } from "./lab.ts";
 import { type SimulatorProcess, startSimulatorProcess } from "./simulator.ts";
@@ -135,7 +135,7 @@ export class Stage {
   }
 
   /** Waits until everything is as declared, and holds it against what the cluster has. */
-  async settle(phase: Phase): Promise<void> {
+  async settle(phase: Phase, withinMs = 90_000): Promise<void> {
     let shown = "";
     await eventually(
       async () => {
@@ -144,8 +144,21 @@ export class Stage {
         return phase === "delete" ? items.length === 0 : items.length === 2 && items.every(isAsked);
       },
       () => `after ${phase} it is not as declared: ${shown} ${this.berth.output()}`,
+      { withinMs },
     );
     await this.compare(phase);
+  }
+
+  /** The machines and the volumes of the cluster. */
+  async standing(): Promise<{ names: string[]; volumes: string[] }> {
+    const { machines: there, volumes } = await inventory(this.simulator);
+    return { names: there.toSorted(), volumes: volumes.toSorted() };
+  }
+
+  /** A process that could not go on is started again, as a service would be. */
+  async goOn(): Promise<void> {
+    const gave = await Promise.race([this.berth.exited, pause(500)]);
+    if (gave !== undefined) await this.start();
   }
 
   /** One machine per declaration, and no volume more than they have. */
@@ -185,7 +198,7 @@ interface Listed {
 }
 
 /** Ready, and in sync with what was last asked for. */
-function isAsked({ metadata, status }: Listed): boolean {
+export function isAsked({ metadata, status }: Listed): boolean {
   if (metadata.deletionTimestamp !== undefined) return false;
   if (status?.observedGeneration !== metadata.generation) return false;
   return ["Ready", "Synced"].every((type) => {
