@@ -105,6 +105,12 @@ export const suites: readonly Suite[] = [
     minutes: 0.5,
   },
   {
+    name: "keeper",
+    proves: "a crash at any effect loses no disk that has to stay, and makes no second keeper",
+    work: alone("test/keeper-crash.test.ts"),
+    minutes: 2,
+  },
+  {
     name: "client",
     proves: "our own client and informer work over TLS, also over kill -9",
     work: alone("test/real/client.test.ts"),

@@ -48,6 +48,7 @@ import { createConnect } from "./hypervisors.ts";
 import { createLog, type Log } from "./log.ts";
 import { isSealed, loadSecretsKey } from "./secrets-key.ts";
 import { systemClock, systemRandom } from "./system.ts";
+import { createWeb } from "./web.ts";
 
 export interface ControlPlaneOptions {
   readonly data: string;
@@ -170,6 +171,7 @@ async function startEmbeddedControllers(
     clock: systemClock,
     random: systemRandom,
     connect: createConnect({ clock: systemClock, random: systemRandom, failpoints }),
+    web: createWeb(),
     log: (level, message, fields) => log(level, message, { ...fields }),
     whenAbsent: "trust",
   });

@@ -18,6 +18,7 @@ import { failingTransport, type ProcessFailpoints, readFailpoints } from "./fail
 import { createConnect } from "./hypervisors.ts";
 import { createLog, type Log } from "./log.ts";
 import { systemClock, systemRandom } from "./system.ts";
+import { createWeb } from "./web.ts";
 
 /**
  * The controllers against a Kubernetes API somewhere else. Several may run: one leads, and the
@@ -98,6 +99,7 @@ function startHere(
     clock: systemClock,
     random: systemRandom,
     connect: createConnect({ clock: systemClock, random: systemRandom, failpoints }),
+    web: createWeb(),
     log: (level, message, fields) => log(level, message, { ...fields }),
     mayDestroy: () => isKindHereToStay(client),
     // Two replicas on one machine are two as well.

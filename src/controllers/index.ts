@@ -19,6 +19,7 @@ import { slotLimit } from "./slot-limit.ts";
 export { claimName } from "./claims/index.ts";
 export type { Connect, Credentials } from "./hypervisor/index.ts";
 export type { ControllersOptions } from "./options.ts";
+export { notAllowed, type Web, type WebFile } from "./vm-image/index.ts";
 
 export interface RunningControllers {
   /** Who holds what and who waits for it, for people. */

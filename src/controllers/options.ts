@@ -3,6 +3,7 @@ import type { Clock } from "../kernel/clock.ts";
 import type { Random } from "../kernel/random.ts";
 import type { LeaderLeaseOptions, Metrics } from "../runtime/index.ts";
 import type { Connect } from "./hypervisor/index.ts";
+import type { Web } from "./vm-image/index.ts";
 
 export interface ControllersOptions {
   readonly client: Client;
@@ -10,6 +11,8 @@ export interface ControllersOptions {
   readonly random: Random;
   /** Makes the driver of a Hypervisor: the one place that knows which types there are. */
   readonly connect: Connect;
+  /** Where image files come from. Absent: only hypervisors fetch, whatever a URL leads to. */
+  readonly web?: Web;
   readonly log: (level: "info" | "warn" | "error", message: string, fields?: object) => void;
   /** Who we are, for people, in the Lease and in Events. */
   readonly identity?: string;

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { WrittenVirtualMachineSpec } from "../api/index.ts";
+import { virtualMachineKind, type WrittenVirtualMachineSpec } from "../api/index.ts";
+import type { PveRequest } from "../drivers/proxmox/index.ts";
 import { openProxmox } from "./testing/simulated-proxmox.ts";
 import { condition, createVm, getVm, isReady, until } from "./testing/world.ts";
 
@@ -79,9 +80,37 @@ const anySpec: fc.Arbitrary<Spec> = fc
     return Object.fromEntries(Object.entries(spec).filter(([, value]) => value));
   });
 
+/** The same, said otherwise: order, case, units, and defaults written out. */
+function respelled({ disks = [], networks = [], tags, memory, cpu }: Spec): object {
+  const sizes: Readonly<Record<string, string>> = { "10Gi": "10240Mi", "2048Mi": "2Gi" };
+  return {
+    disks: disks.toReversed().map((said) => {
+      const defaults = { cache: "None", discard: false, backup: true, readOnly: false };
+      const size = said.size === undefined ? {} : { size: sizes[said.size] ?? said.size };
+      return { ...defaults, replicate: true, ...said, ...size };
+    }),
+    networks: networks.map((said) => {
+      const { macAddress } = said;
+      const isLower = macAddress === macAddress?.toLowerCase();
+      const other = isLower ? macAddress?.toUpperCase() : macAddress?.toLowerCase();
+      const mac = other === undefined ? {} : { macAddress: other };
+      return { connected: true, firewall: false, model: "virtio", ...said, ...mac };
+    }),
+    ...(tags === undefined ? {} : { tags: tags.toReversed() }),
+    memory: { size: memory?.size === "1Gi" ? "1024Mi" : memory?.size, ballooning: true },
+    cpu: { ...cpu, sockets: 1, numa: false },
+    deletionProtection: false,
+    startOnBoot: true,
+  };
+}
+
+function writesOf(requests: readonly PveRequest[]): PveRequest[] {
+  return requests.filter(({ method }) => method !== "GET");
+}
+
 describe("what was applied", () => {
   for (const release of ["7.4", "8.4", "9.2"] as const) {
-    it(`has an empty plan when it is seen again, on ${release}`, async () => {
+    it(`has an empty plan when it is seen again, and when it is said otherwise, on ${release}`, async () => {
       await fc.assert(
         fc.asyncProperty(anySpec, async (spec) => {
           const stage = await openProxmox(release);
@@ -99,8 +128,19 @@ describe("what was applied", () => {
           assert.equal(condition(vm, "Synced"), "True Succeeded", JSON.stringify(vm?.status));
           requests.length = 0;
           await until(world, () => false, 900_000);
-          const writes = requests.filter(({ method }) => method !== "GET");
-          assert.deepEqual(writes, []);
+          assert.deepEqual(writesOf(requests), []);
+          const at = { namespace: "default", name: "web" };
+          const merge = { spec: respelled(spec) };
+          const { metadata } = await world.client.of(virtualMachineKind).patch(at, { merge });
+          const isSeen = await until(world, async () => {
+            const { observedGeneration } = (await getVm(world.client, "web"))?.status ?? {};
+            return observedGeneration === metadata.generation;
+          });
+          assert.ok(isSeen);
+          await until(world, () => false, 60_000);
+          const again = await getVm(world.client, "web");
+          assert.equal(condition(again, "Synced"), "True Succeeded", JSON.stringify(again?.status));
+          assert.deepEqual(writesOf(requests), []);
           berth.crash();
         }),
         { numRuns: 12, seed: 7 },

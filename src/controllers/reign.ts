@@ -150,6 +150,8 @@ export class Reign {
       fence: { mayWrite },
       connections: this.#connections,
       images: this.#images,
+      allImages: images,
+      web: options.web,
       memory: this.#imageMemory,
     };
     return this.#start({
@@ -183,7 +185,8 @@ export class Reign {
       events: this.#events,
       memory: this.#vmMemory,
       mayDestroy: options.mayDestroy ?? (() => Promise.resolve(true)),
-      wake: (key: string) => this.#controllers.vm.wake(key),
+      // Whoever was given slots holds up all who wait for them.
+      wake: (key: string) => this.#controllers.vm.enqueue(key, { priority: "step" }),
     };
     const users = (index: string) => {
       return ({ metadata }: KubeObject): string[] => keysOf(vms, index, objectKey(metadata));

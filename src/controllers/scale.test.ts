@@ -141,6 +141,35 @@ describe("a machine that stands in line for a storage", () => {
   });
 });
 
+describe("a machine whose declaration fails in the moment in which it was made", () => {
+  it("is looked for, and not made a second time", async () => {
+    const stage = await openProxmox("9.2", ["pve1"]);
+    const { world, requests } = stage;
+    const berth = world.start();
+    const disks = [{ name: "root", size: "10Gi", storage: "local-zfs" }];
+    await createVm(world.client, "web", { disks });
+    const creations = (): number => {
+      return requests.filter(({ method, path }) => method === "POST" && path.endsWith("/qemu"))
+        .length;
+    };
+    assert.ok(await until(world, () => creations() > 0));
+    const edit = async (classRef: object | null): Promise<void> => {
+      const vms = world.client.of(virtualMachineKind);
+      await vms.patch({ namespace: "default", name: "web" }, { merge: { spec: { classRef } } });
+    };
+    await edit({ name: "missing" });
+    const isWithoutOperation = async (): Promise<boolean> => {
+      const { failure, operation } = (await getVm(world.client, "web"))?.status ?? {};
+      return failure !== undefined && operation === undefined;
+    };
+    assert.ok(await until(world, isWithoutOperation, 20_000));
+    await edit(null);
+    assert.ok(await until(world, async () => isReady(await getVm(world.client, "web"))));
+    assert.equal(creations(), 1);
+    berth.crash();
+  });
+});
+
 /** Ten minutes in which nobody writes, and nothing is asked but what a tick asks. */
 async function restsAfterwards(
   { world, requests }: SimulatedWorld,

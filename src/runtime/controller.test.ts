@@ -118,6 +118,37 @@ describe("a controller", () => {
     assert.equal(runs, 3);
   });
 
+  test("goes on with what is under way before it begins with what is new", async () => {
+    const clock = new VirtualClock();
+    const widgets = fakeInformer();
+    const waits: Record<string, number> = { polls: 100, steps: 0, fails: 30_000 };
+    const runs: string[] = [];
+    startController({
+      name: "widget",
+      sources: [ownObjects(widgets.informer)],
+      reconcile: async (key) => {
+        const name = key.replace("default/", "");
+        const isFirst = !runs.includes(name);
+        runs.push(name);
+        const waitMs = waits[name];
+        return isFirst && waitMs !== undefined ? again("Once", waitMs) : settled;
+      },
+      clock,
+      random: steadyRandom,
+      concurrency: 1,
+    });
+    widgets.sync();
+    await flush();
+    for (const name of ["polls", "fails"]) widgets.put(name);
+    await flush();
+    runs.splice(0, runs.length, ...Object.keys(waits).filter((name) => name !== "steps"));
+    // Both become ready in the moment in which others are new.
+    clock.advance(30_000);
+    for (const name of ["steps", "new"]) widgets.put(name);
+    await flush();
+    assert.deepEqual(runs.slice(2), ["polls", "fails", "steps", "steps", "new"]);
+  });
+
   test("begins when its sources are complete, with everything there is", async () => {
     const { widgets, runs, controller } = open();
     widgets.put("early");

@@ -76,7 +76,7 @@ describe("a work queue", () => {
     assert.deepEqual(started, ["a/b"]);
   });
 
-  test("takes edits before resyncs before background, and equals in their order", async () => {
+  test("takes steps before edits before resyncs before background, equals in their order", async () => {
     const { queue, started, endAll } = openQueue();
     queue.add("b1", { priority: "background" });
     queue.add("r1", { priority: "resync" });
@@ -84,10 +84,11 @@ describe("a work queue", () => {
     queue.add("b2", { priority: "background" });
     queue.add("r2");
     queue.add("e2", { priority: "edit" });
+    queue.add("s1", { priority: "step" });
     queue.start();
     await flush();
     await endAll();
-    assert.deepEqual(started, ["e1", "e2", "r1", "r2", "b1", "b2"]);
+    assert.deepEqual(started, ["s1", "e1", "e2", "r1", "r2", "b1", "b2"]);
   });
 
   test("moves a key up when somebody more urgent asks for it, and never down", async () => {

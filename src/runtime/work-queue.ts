@@ -1,11 +1,19 @@
 import { assert } from "../kernel/assert.ts";
 import type { Cancel, Clock } from "../kernel/clock.ts";
 
-/** Who asks for the work: a person's edit, a look at what may have changed, or housekeeping. */
-export type Priority = "edit" | "resync" | "background";
+/**
+ * Who asks for the work: what is under way and holds something that others wait for, a person's
+ * edit, a look at what may have changed, or housekeeping.
+ */
+export type Priority = "step" | "edit" | "resync" | "background";
 
 /** The most urgent first. */
-export const priorities = ["edit", "resync", "background"] as const satisfies readonly Priority[];
+export const priorities = [
+  "step",
+  "edit",
+  "resync",
+  "background",
+] as const satisfies readonly Priority[];
 
 /** One run of one key, and how urgent it was. */
 export interface Turn {
@@ -57,10 +65,12 @@ export class WorkQueue {
   readonly #options: WorkQueueOptions;
   readonly #entries = new Map<string, Entry>();
   /** Keys that are ready and not running, in their order. */
-  readonly #lines = { edit: new Set(), resync: new Set(), background: new Set() } satisfies Record<
-    Priority,
-    Set<string>
-  >;
+  readonly #lines: Readonly<Record<Priority, Set<string>>> = {
+    step: new Set(),
+    edit: new Set(),
+    resync: new Set(),
+    background: new Set(),
+  };
   readonly #drained = Promise.withResolvers<void>();
   #state: "new" | "started" | "stopped" = "new";
   #runningCount = 0;

@@ -132,7 +132,7 @@ describe("changing a machine", () => {
     const { proxmox, world, requests } = stage.simulated;
     const names = ["a", "b", "c"];
     for (const name of names) {
-      const vm = await stage.make(name);
+      const vm = await stage.make(name, { placement: { node: "pve1" } });
       const machine = proxmox.cluster.machine(Number(idOf(vm)));
       if (machine?.guest !== undefined) machine.guest.agent = "silent";
     }
@@ -140,6 +140,7 @@ describe("changing a machine", () => {
     await stage.pass(600_000);
     const asked = requests.filter(({ path }) => agentPath.test(path)).length;
     assert.ok(asked > 0 && asked <= 10 * names.length, `${asked} questions in ten minutes`);
+    assert.equal(open.most, 1, "of the node's workers they hold one");
     for (const name of names) {
       assert.match(condition(await stage.vm(name), "AgentReady"), /^False/);
       const beginMs = world.clock.nowMs();
@@ -163,7 +164,11 @@ describe("changing a machine", () => {
           return { type: "answered", status: 599, reason, body: "", from: "pve1" };
         },
       });
-      await stage.make("web", { disks: [root, data] });
+      await stage.declare("web", { disks: [root, data] });
+      await stage.when("web", (vm) => {
+        assert.equal(vm.status?.failure, undefined, "an outcome that nobody knows is no failure");
+        return condition(vm, "Synced") === "True Succeeded";
+      });
       await stage.edit("web", { powerState: "Stopped", shutdown: { graceSeconds: 30 } });
       await stage.synced("web");
       assert.equal(Object.keys(stage.guests).length, 1);

@@ -25,6 +25,7 @@ interface Simulated {
   readonly driver: () => HypervisorDriver;
   /** Every request so far. */
   readonly requests: PveRequest[];
+  readonly wire: Send;
 }
 
 /** How a simulated cluster differs from the usual one. */
@@ -55,7 +56,8 @@ function simulateProxmox(
     requests.push(request);
     return between === undefined ? wire(request) : between(request, wire);
   };
-  return { model, requests, driver: () => around(proxmoxDriver({ send, tokenId, random })) };
+  const driver = (): HypervisorDriver => around(proxmoxDriver({ send, tokenId, random }));
+  return { model, requests, wire, driver };
 }
 
 /** The wire between driver and model, as HTTPS would have it. */
@@ -110,6 +112,8 @@ export interface SimulatedWorld {
   readonly world: World;
   readonly proxmox: ProxmoxModel;
   readonly requests: PveRequest[];
+  /** What a person does beside Berth, while time passes. Its work then goes on by itself. */
+  byHand(request: Pick<PveRequest, "method" | "path" | "params">): Promise<void>;
 }
 
 /** A whole Berth with a simulated Proxmox cluster, each of whose nodes has the image. */
@@ -126,6 +130,10 @@ export async function openProxmox(
   const spec = { source: { volume: { hypervisorRef: { name: "model" }, id: image } } };
   const merge = { spec };
   await world.client.of(vmImageKind).patch({ namespace: "default", name: "debian" }, { merge });
-  const { model: proxmox, requests } = made.simulated;
-  return { world, proxmox, requests };
+  const { model: proxmox, requests, wire } = made.simulated;
+  const byHand: SimulatedWorld["byHand"] = async (request) => {
+    const reply = await wire(request);
+    assert.ok(reply.type === "answered" && reply.status === 200, JSON.stringify(reply));
+  };
+  return { world, proxmox, requests, byHand };
 }

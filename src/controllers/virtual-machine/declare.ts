@@ -5,6 +5,8 @@ import { objectKey } from "../../kernel/object.ts";
 import { resolveVm } from "./dependencies.ts";
 import type { Desired } from "./desired.ts";
 import { cloningOf } from "./fills.ts";
+import { keptDisks } from "./kept-disks.ts";
+import { madeFrom } from "./made-from.ts";
 import type { Declared } from "./next.ts";
 import { chooseNode, type Neighbours } from "./placement.ts";
 import type { Needs } from "./places.ts";
@@ -49,7 +51,10 @@ function nodeFor(turn: ConnectedTurn): Answer<string> {
   const known = turn.claim?.spec.node;
   if (known !== undefined) return answered(known);
   const from = turn.vm.spec.adopt === "Only" ? answered(undefined) : sourceNodes(turn);
-  return from.ok ? choose(turn, from.value) : from;
+  if (!from.ok) return from;
+  const kept = keptNode(turn);
+  const isBeside = kept !== undefined && (from.value?.has(kept) ?? true);
+  return isBeside ? answered(kept) : choose(turn, from.value);
 }
 
 function choose(turn: ConnectedTurn, from?: ReadonlySet<string>): Answer<string> {
@@ -86,6 +91,17 @@ function needsOf({ vm, deps }: ConnectedTurn): Needs {
   const { cores = 1, sockets = 1 } = { ...vmClass?.spec.cpu, ...cpu };
   const { size = 0 } = { ...vmClass?.spec.memory, ...memory };
   return { cpus: cores * sockets, memoryBytes: bytesOf(size) };
+}
+
+/** Beside the disks that are kept for it, if it may be there: else the keeper has to come. */
+function keptNode(turn: ConnectedTurn): string | undefined {
+  const { placement } = turn.vm.spec;
+  const nodes = keptDisks(turn).map(({ node }) => node);
+  const online = turn.connection.inventory.nodes.filter(({ health }) => health === "Healthy");
+  return nodes.find((node) => {
+    const isThere = node !== undefined && online.some(({ name }) => name === node);
+    return isThere && (placement === undefined || isWellPlaced(turn, placement, node));
+  });
 }
 
 /** Where machines run that this one should keep away from, by the labels of their objects. */
@@ -151,6 +167,7 @@ function declaredOf(
     absentDisks: diskNames(vm, ({ state }) => state === "Absent"),
     pinnedDisks: diskNames(vm, ({ storage }) => storage !== undefined),
     seed: desired.seed,
+    madeFrom: madeFrom(vm),
     onDelete: onDeleteOf(vm),
     pool: desired.pool,
     movesTo: movesTo(turn),

@@ -4,7 +4,7 @@ import { answered, failed } from "../../hypervisor/index.ts";
 import type { Answer, Failure } from "../../hypervisor/index.ts";
 import { isJsonObject } from "../../kernel/json.ts";
 import { ApiError } from "../../kernel/status.ts";
-import { absent } from "./absent.ts";
+import { absent, lookUpImage } from "./absent.ts";
 import type { Declaration } from "./declaration.ts";
 import { desireMachine, type Desired } from "./desired.ts";
 import { discsOf, fillsOf } from "./fills.ts";
@@ -37,6 +37,7 @@ export async function resolveVm(
     networks: networks.value,
     ...origin.value,
     discs: discs.value,
+    guestOs: imageGuestOs(turn),
     isNew: turn.claim?.spec.everStood !== true,
     firstDisk: firstDiskOf(turn),
     storageDefault: onlyStorage(turn),
@@ -47,6 +48,14 @@ function firstDiskOf({ claim }: ConnectedTurn): string | undefined {
   const { origin, volumes = [] } = claim?.spec ?? {};
   if (origin !== "Created") return undefined;
   return volumes.find(({ role, disk }) => role === "Disk" && disk !== undefined)?.disk;
+}
+
+/** What the image says of itself counts when the machine is made, and is then the machine's own. */
+function imageGuestOs(turn: ConnectedTurn): Declaration["guestOs"] {
+  const { image, clone } = turn.vm.spec.source ?? {};
+  const name = image?.name ?? clone?.imageRef?.name;
+  if (name === undefined || turn.claim?.spec.everStood === true) return undefined;
+  return lookUpImage(turn, name)?.spec.guestOs;
 }
 
 function resolveClass({ vm, deps }: ConnectedTurn): Answer<VMClass | undefined> {

@@ -41,6 +41,8 @@ export async function performStep(turn: ConnectedTurn, step: Step): Promise<Outc
   if (!deps.fence.mayWrite()) return waitForFence(turn);
   const operation = operationOf(turn, step);
   delete memory.task;
+  // From here on it is no longer true that nothing was ever sent.
+  delete memory.reserved;
   const { reason } = stepTraits[step.name];
   await writeView(turn, {
     state: { is: "working", reason, message: step.intent },

@@ -1,15 +1,24 @@
 import type { ClaimSpec } from "../../api/index.ts";
 import type { Failure, ForeignSeen, Leftover, Lock, Machine } from "../../hypervisor/index.ts";
 import { proposeNames } from "../../hypervisor/index.ts";
+import { jsonEqual } from "../../kernel/json.ts";
 import { basisOf, deadLock, isUnsettled, stepOrWait, waitForOpen } from "./next.ts";
 import type { Cloning, Next, PlanInput } from "./next.ts";
 import { planVmDeletion } from "./plan-deletion.ts";
+import { planVmKeeperClosed } from "./plan-keeper.ts";
 import { planVmMachine } from "./plan-machine.ts";
 import { planVmResume } from "./plan-power.ts";
 import { planVmSeedGone } from "./plan-seed.ts";
 
 /** Decides the one next thing. Pure: every branch is here and in the two plans beside it. */
 export function planVm(input: PlanInput): Next {
+  const next = planVmAt(input);
+  // A keeper that was claimed is closed before the object that claimed it goes.
+  const isLast = next.do === "finish" && input.claim !== undefined;
+  return (isLast ? planVmKeeperClosed(input, input.claim) : undefined) ?? next;
+}
+
+function planVmAt(input: PlanInput): Next {
   const { declared, claim, seen } = input;
   if (claim === undefined) {
     return declared.isDeleting ? { do: "finish", how: "Nothing" } : { do: "reserve" };
@@ -36,17 +45,25 @@ export function planVm(input: PlanInput): Next {
  * is unprotected there; a protection that only a person set there is that person's to lift.
  */
 function planVmUnprotected(input: PlanInput, claim: ClaimSpec, machine: Machine): Next | undefined {
-  const { fate, liftsProtection } = input.declared;
-  const isKept = fate !== "Destroy" || liftsProtection !== true;
+  const { fate, isProtected, liftsProtection } = input.declared;
   // What was seen is in the Claim before anything is done.
-  if (isKept || claim.state !== "Bound" || machine.shape.deletionProtection !== true)
-    return undefined;
+  if (fate !== "Destroy" || isProtected || claim.state !== "Bound") return undefined;
+  if (machine.shape.deletionProtection !== true) return undefined;
+  if (liftsProtection !== true) return { do: "fail", failure: protectedThere(claim) };
   // What is suspended takes no change.
   if (machine.power === "Suspended") return planVmResume(input, claim, machine);
   const shape = { deletionProtection: false };
   const operation = { kind: "configure", claim, at: basisOf(machine), shape } as const;
   const intent = "Lift the protection, as the object says.";
   return stepOrWait(input, { name: "Configure", operation, intent }, machine.lock);
+}
+
+function protectedThere({ externalId, hypervisor }: ClaimSpec): Failure {
+  return {
+    category: "ConfigurationError",
+    message: `Somebody protected the machine ${externalId} on ${hypervisor.name}: it is kept.`,
+    remedy: "Switch its protection off there, or set spec.deletionProtection to false.",
+  };
 }
 
 function planVmAbsent(input: PlanInput, claim: ClaimSpec): Next {
@@ -59,10 +76,20 @@ function planVmAbsent(input: PlanInput, claim: ClaimSpec): Next {
   if (claim.everStood && declared.onMissing !== "Recreate") {
     return { do: "fail", failure: missing(claim) };
   }
-  if ((claim.volumes ?? []).length > 0) {
-    return planVmSeedGone(input, claim, claim.node) ?? planVmAnew(claim, leftovers);
-  }
-  return planVmCreate(input, claim);
+  return planVmSaidAnew(input, claim) ?? planVmMade(input, claim);
+}
+
+/** What is made anew is made from what is said now. */
+function planVmSaidAnew({ declared }: PlanInput, claim: ClaimSpec): Next | undefined {
+  const { madeFrom = claim.madeFrom } = declared;
+  if (!claim.everStood || madeFrom === undefined) return undefined;
+  const isSame = jsonEqual(madeFrom, claim.madeFrom ?? []);
+  return isSame ? undefined : { do: "record", change: { madeFrom } };
+}
+
+function planVmMade(input: PlanInput, claim: ClaimSpec): Next {
+  if ((claim.volumes ?? []).length === 0) return planVmCreate(input, claim);
+  return planVmSeedGone(input, claim, claim.node) ?? planVmAnew(claim, input.leftovers);
 }
 
 function planVmCreate(input: PlanInput, claim: ClaimSpec): Next {

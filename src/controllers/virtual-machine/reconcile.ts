@@ -16,6 +16,8 @@ import { performStep, restartHandled, slotMs } from "./effects.ts";
 import { failVm, handledOf, hasGivenUp } from "./failing.ts";
 import { cloneHints } from "./fills.ts";
 import { askAgainMs, askGuest } from "./guest.ts";
+import { chooseKeeper, dropKeeper, findKeeper, lookAtKeeper } from "./keeper.ts";
+import { keptDisks } from "./kept-disks.ts";
 import type { Next, OpenOperation, PlanInput } from "./next.ts";
 import { planVm } from "./plan.ts";
 import { startIntent } from "./plan-power.ts";
@@ -41,8 +43,13 @@ const recordsMax = 3;
 
 /** Nobody moves up in a line by looking; this often it is looked at all the same. */
 const lookInLineMs = 5 * 60_000;
+/** What preflight saw of an id counts for so long. */
+const freshMs = 60_000;
 const lockMs = 5_000;
 const settleMs = 1_000;
+/** What has lasted for long is looked at less often: a tenth of that time later. */
+const waitedShare = 0.1;
+const waitMsMost = 30_000;
 
 /** Moves one VM a single step toward its spec. Kill it at any await, run it again: no leak. */
 export async function reconcileVm(key: string, deps: VmDeps): Promise<Outcome> {
@@ -52,15 +59,21 @@ export async function reconcileVm(key: string, deps: VmDeps): Promise<Outcome> {
   deps.memory.set(key, memory);
   const turn: Turn = { key, deps, memory, vm, isOpen: false };
   if (annotationOf(vm.metadata, "paused") === "true") return pause(turn);
-  const waitMs = backoffMs(turn);
-  if (waitMs > 0) return again("Backoff", waitMs);
+  const waiting = stillWaits(turn);
+  if (waiting !== undefined) return waiting;
   delete memory.retry;
-  if (isInLine(turn)) return again("Slot", slotMs);
   const isHeld = vm.metadata.finalizers?.includes(finalizers.machine) ?? false;
   if (isDeleting(vm)) return isHeld ? connectAndGo(turn) : settled;
   const objects = deps.client.of(virtualMachineKind);
   turn.vm = deps.vms.note(await addFinalizer<VirtualMachine>(objects, vm, finalizers.machine));
   return hasGivenUp(turn) ? stalled("GivenUp") : connectAndGo(turn);
+}
+
+/** A failure rests, or its turn at a slot has not come. */
+function stillWaits(turn: Turn): Outcome | undefined {
+  const waitMs = backoffMs(turn);
+  if (waitMs > 0) return again("Backoff", waitMs);
+  return isInLine(turn) ? again("Slot", slotMs) : undefined;
 }
 
 /** Nothing is done for it; an operation that is open stays open. */
@@ -106,6 +119,7 @@ async function connectAndGo(turn: Turn): Promise<Outcome> {
   const claim = await deps.ledger.find(vm);
   if (!claim.ok) return failVm(turn, claim.failure);
   connected.claim = claim.value;
+  connected.keeper = await findKeeper(connected);
   const open = await settleOperation(connected);
   if (open !== undefined && "type" in open) return open;
   return observeAndPlan(connected, open);
@@ -141,6 +155,8 @@ async function observeAndPlan(
     seenPool: poolOf(turn, claim.spec),
     hasAgentAnswered: hasAnswered(turn.vm),
     lastDone: turn.memory.done?.intent,
+    keeper: await lookAtKeeper(turn),
+    kept: isDeleting(turn.vm) ? [] : keptDisks(turn),
     changeOf: (path, machine) => driver.changeOf(path, machine),
   };
   const next = await lookCloser(turn, input, await recordAndPlan(turn, input));
@@ -179,9 +195,8 @@ async function lookCloser(turn: ConnectedTurn, input: PlanInput, next: Next): Pr
 /** What stands under the Claim. Nothing does where nothing was ever sent: preflight has looked. */
 async function see(turn: ConnectedTurn, claim: Claim, withoutPower: boolean): Promise<Seen> {
   const { memory, deps, driver, vm } = turn;
-  const isFresh = memory.reserved === claim.metadata.name && vm.status?.operation === undefined;
+  if (isFresh(turn, claim)) return { at: "absent" };
   delete memory.reserved;
-  if (isFresh && claim.spec.state === "Reserved") return { at: "absent" };
   const { sight } = memory;
   delete memory.sight;
   if (sight !== undefined && withoutPower) return sight;
@@ -189,6 +204,14 @@ async function see(turn: ConnectedTurn, claim: Claim, withoutPower: boolean): Pr
   const workerNeverStarted = vm.status?.operation?.task === noWorker;
   const hints = { sinceMs, workerNeverStarted, withoutPower, ...cloneHints(turn) };
   return driver.observe(claim.spec, hints);
+}
+
+/** Also after a while in line: whoever took the id since keeps it, because making it is refused. */
+function isFresh({ memory, deps, vm }: ConnectedTurn, { metadata, spec }: Claim): boolean {
+  const { claim, sinceMs = 0 } = memory.reserved ?? {};
+  const isKnown = claim === metadata.name && vm.status?.operation === undefined;
+  const isNew = deps.clock.monotonicMs() - sinceMs < freshMs;
+  return isKnown && isNew && spec.state === "Reserved";
 }
 
 /** A machine in the making was never started, as long as nobody wrote down that it should be. */
@@ -206,11 +229,29 @@ function needsPower({ vm, memory }: ConnectedTurn, claim: ClaimSpec): boolean {
 async function recordAndPlan(turn: ConnectedTurn, input: PlanInput): Promise<Next> {
   let next = planVm(input);
   for (let times = 0; times < recordsMax; times += 1) {
-    if (next.do !== "record" || input.seen.at !== "ours") return next;
-    await record(turn, next);
-    next = planVm({ ...input, claim: turn.claim?.spec });
+    if (input.seen.at !== "ours") return next;
+    if (next.do === "record") await record(turn, next);
+    else if (next.do === "recordKeeper") await recordKeeper(turn, next);
+    else return next;
+    next = planVm({ ...input, claim: turn.claim?.spec, ...keeperPart(turn, input) });
   }
   return next;
+}
+
+function keeperPart({ keeper }: ConnectedTurn, input: PlanInput): Pick<PlanInput, "keeper"> {
+  if (keeper === undefined || input.keeper === undefined) return {};
+  return { keeper: { ...input.keeper, claim: keeper.spec } };
+}
+
+async function recordKeeper(
+  turn: ConnectedTurn,
+  { change }: Next & { do: "recordKeeper" },
+): Promise<void> {
+  const { keeper, deps } = turn;
+  if (keeper === undefined) return;
+  const isBinding = change.state === "Bound" && keeper.spec.boundAt === undefined;
+  const boundAt = isBinding ? { boundAt: formatTime(deps.clock.nowMs()) } : {};
+  turn.keeper = await deps.ledger.record(keeper, { ...change, ...boundAt });
 }
 
 async function reserveFrom(
@@ -222,6 +263,7 @@ async function reserveFrom(
 
 /** The one place where what was decided becomes what is done. */
 async function act(turn: ConnectedTurn, next: Next, declaring: Declaring): Promise<Outcome> {
+  if (next.do !== "wait") delete turn.memory.waits;
   switch (next.do) {
     case "reserve":
       return reserveFrom(turn, declaring);
@@ -230,6 +272,13 @@ async function act(turn: ConnectedTurn, next: Next, declaring: Declaring): Promi
     case "record":
       await record(turn, next);
       return again("Recorded");
+    case "keep":
+      return chooseKeeper(turn, next);
+    case "recordKeeper":
+      await recordKeeper(turn, next);
+      return again("Recorded");
+    case "dropKeeper":
+      return dropKeeper(turn, next);
     case "step":
       return performStep(turn, next.step);
     case "wait":
@@ -261,7 +310,16 @@ async function record(turn: ConnectedTurn, next: Next & { do: "record" }): Promi
 async function wait(turn: ConnectedTurn, { kind, name }: Next & { do: "wait" }): Promise<Outcome> {
   const waitingFor = { kind, name: name.slice(0, 512) };
   await writeView(turn, { state: { is: "waiting", waitingFor } }, "progress");
-  return again(kind, kind === "Lock" ? lockMs : settleMs);
+  const firstMs = kind === "Lock" ? lockMs : settleMs;
+  const pauseMs = hasWaitedMs(turn, name) * waitedShare;
+  return again(kind, Math.min(Math.max(pauseMs, firstMs), waitMsMost));
+}
+
+/** How long it has waited for the same already. */
+function hasWaitedMs({ memory, deps }: ConnectedTurn, name: string): number {
+  const nowMs = deps.clock.monotonicMs();
+  if (memory.waits?.name !== name) memory.waits = { name, sinceMs: nowMs };
+  return nowMs - memory.waits.sinceMs;
 }
 
 /** The id is of no use. What stands there, if anything of ours, is only an empty reservation. */
@@ -284,13 +342,17 @@ async function finish(
   const { deps, claim } = turn;
   if (claim !== undefined && how === "Retire") await deps.ledger.retire(claim);
   if (claim !== undefined && how === "Release") {
-    const isHusk = turn.seen?.at === "foreign" && turn.seen.reason === "Husk";
-    const why = isHusk
-      ? "an empty reservation that nothing proves to be ours"
-      : "retained by policy";
-    await deps.ledger.release(claim, why);
+    await deps.ledger.release(claim, releaseReason(turn.seen));
   }
   return letGo(turn);
+}
+
+function releaseReason(seen: Seen | undefined): string {
+  if (seen?.at === "foreign" && seen.reason === "Husk") {
+    return "an empty reservation that nothing proves to be ours";
+  }
+  if (seen?.at !== "ours") return "retained by policy";
+  return "retained by policy while it was suspended, so its mark does not say so";
 }
 
 /** Nothing of ours is left, or it was let go: only now may the object go. */

@@ -5,13 +5,14 @@ import type { Reservation } from "../claims/index.ts";
 import type { Desired } from "./desired.ts";
 import { failVm } from "./failing.ts";
 import { cloningOf } from "./fills.ts";
+import { keptDisks } from "./kept-disks.ts";
 import { overQuota } from "./permissions.ts";
 import { notOurs } from "./plan.ts";
 import { findTakeover } from "./takeover.ts";
 import { writeView, type ConnectedTurn } from "./turn.ts";
 
 /** An id is given up for these, where Berth chose it. */
-const idFailures: ReadonlySet<string> = new Set([
+export const idFailures: ReadonlySet<string> = new Set([
   "OrphanedVolumes",
   "IdentityConflict",
   "LockError",
@@ -52,10 +53,11 @@ export async function reserveId(
   return writeReservation(turn, { ...reservation, preflightVolumes: volumesBefore });
 }
 
-/** Disks that are made. What the hypervisor copies itself comes with its copy. */
+/** Disks that are made. What the hypervisor copies comes with its copy; what is kept is there. */
 function newDisks(turn: ConnectedTurn, disks: Desired["disks"]): Desired["disks"] {
   const cloning = cloningOf(turn);
-  const copied = [cloning?.disk, ...(cloning?.disks ?? []).map(({ name }) => name)];
+  const kept = keptDisks(turn).map(({ disk }) => disk);
+  const copied = [cloning?.disk, ...(cloning?.disks ?? []).map(({ name }) => name), ...kept];
   return disks.filter(({ name }) => !copied.includes(name));
 }
 
@@ -107,9 +109,11 @@ async function writeReservation(turn: ConnectedTurn, reservation: Reservation): 
   });
   const reserved = await turn.deps.ledger.reserve(reservation);
   if (reserved.is === "ours") {
-    const name = reserved.claim.metadata.name ?? "";
-    const isNew = !reserved.claim.spec.everStood;
-    if (isNew && turn.vm.status?.operation === undefined) turn.memory.reserved = name;
+    const { metadata, spec } = reserved.claim;
+    const sinceMs = turn.deps.clock.monotonicMs();
+    if (!spec.everStood && turn.vm.status?.operation === undefined) {
+      turn.memory.reserved = { claim: metadata.name ?? "", sinceMs };
+    }
     return again("Reserved");
   }
   if (mayChooseAnother(turn)) return avoidId(turn, externalId);
@@ -144,17 +148,22 @@ function avoidId({ memory }: ConnectedTurn, externalId: string): Outcome {
 }
 
 async function proposeId(turn: ConnectedTurn): ReturnType<ConnectedTurn["driver"]["propose"]> {
-  const { vm, deps, connection, memory, driver } = turn;
+  const { vm, connection, driver } = turn;
   const { externalId: chosen } = vm.spec;
   if (chosen !== undefined) return { ok: true, value: chosen };
-  const claimed = deps.ledger.idsOn(connection.systemId);
-  const avoid = new Set([...claimed, ...memory.avoid, ...othersChoices(turn)]);
+  const avoid = new Set(idsToAvoid(turn));
   const { externalId: earlier, hypervisor } = vm.status ?? {};
   // Chosen before a crash, and nothing was reserved: still the best choice.
   if (earlier !== undefined && hypervisor === connection.name && !avoid.has(earlier)) {
     return { ok: true, value: earlier };
   }
   return driver.propose([...avoid]);
+}
+
+/** Ids that somebody has, had lately, or is about to reserve. */
+export function idsToAvoid(turn: ConnectedTurn): string[] {
+  const claimed = turn.deps.ledger.idsOn(turn.connection.systemId);
+  return [...claimed, ...turn.memory.avoid, ...othersChoices(turn)];
 }
 
 /** Ids that other VMs are about to reserve. */

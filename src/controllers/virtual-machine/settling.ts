@@ -53,7 +53,8 @@ async function recallTask(
   turn: ConnectedTurn,
   operation: StatusOperation,
 ): Promise<Answer<TaskHandle | undefined>> {
-  const claim: ClaimedMachine | undefined = turn.claim?.spec;
+  const isKeepers = isStepName(operation.step) && stepTraits[operation.step].of === "Keeper";
+  const claim: ClaimedMachine | undefined = (isKeepers ? turn.keeper : turn.claim)?.spec;
   if (claim === undefined) return answered(undefined);
   const sinceMs = Date.parse(operation.since);
   const recalled = await turn.driver.recall(claim, sinceMs, cloneHints(turn));

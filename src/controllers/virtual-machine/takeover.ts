@@ -74,7 +74,9 @@ async function findReleased(
   for (const { spec } of claims) {
     const seen = await driver.observe(spec, {});
     if (seen.at === "unknown") return seen.failure;
-    const machine = foreignMachine(seen, ["Released"]);
+    // One that was let go in its sleep still bears our mark as it was.
+    const isAsleep = seen.at === "ours";
+    const machine = isAsleep ? seen.machine : foreignMachine(seen, ["Released"]);
     if (machine === undefined) continue;
     const { origin, volumes = [], preflightVolumes = [], idChosenBy } = spec;
     const kept = { origin, volumes, preflightVolumes, idChosenBy, everStood: true };

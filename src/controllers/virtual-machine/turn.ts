@@ -80,14 +80,16 @@ export interface VmMemory {
   retry?: { readonly atMs: number; readonly declaration: string };
   /** What was last done and ended well, and how often in a row. */
   done?: { readonly intent: string; readonly times: number };
+  /** What it waits for, and since when, on the monotonic clock. */
+  waits?: { readonly name: string; readonly sinceMs: number };
   /** The guest was asked to shut down, and did not. */
   isShutdownIgnored?: boolean;
   /** How often the agent was asked since the machine runs, and when it may be again. */
   agent?: { readonly times: number; readonly nextMs: number };
   /** What was seen before a step that leaves the machine as it is. What follows is bound to it. */
   sight?: Seen;
-  /** The Claim that was reserved a moment ago, for which nothing was ever sent. */
-  reserved?: string;
+  /** The Claim that was reserved a moment ago, for which nothing was ever sent, and when. */
+  reserved?: { readonly claim: string; readonly sinceMs: number };
   /** Ids that turned out to be of no use. */
   avoid: string[];
 }
@@ -99,6 +101,8 @@ export interface Turn {
   readonly memory: VmMemory;
   vm: VirtualMachine;
   claim?: Claim | undefined;
+  /** The keeper that the Claim names, once it has a Claim of its own. */
+  keeper?: Claim | undefined;
   connection?: Connection;
   seen?: Seen;
   /** The node that was chosen, also while something else is still missing. */

@@ -17,6 +17,8 @@ export type { ProxmoxOptions } from "./driver.ts";
 export type { FieldLine } from "./changes/field-line.ts";
 export { fieldTable } from "./changes/table.ts";
 export type { ProxmoxSettings } from "./context.ts";
+export { endpointOf, endpointTable } from "./endpoints.ts";
+export type { EndpointLine } from "./endpoints.ts";
 export { httpsTransport } from "./transport.ts";
 export type { ProxmoxConnection } from "./transport.ts";
 export type { TlsTrust } from "./wire/https.ts";

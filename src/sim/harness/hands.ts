@@ -144,7 +144,9 @@ export class Hands {
     site.model.killMachine(Number(id));
     site.model.removeGuestFile(Number(id));
     for (const [backing, volumes] of Object.entries(site.model.cluster.state.volumes)) {
-      site.model.cluster.state.volumes[backing] = volumes.filter(({ vmid }) => vmid !== Number(id));
+      const isOwn = ({ vmid }: (typeof volumes)[number]): boolean => vmid === Number(id);
+      for (const volume of volumes.filter(isOwn)) site.goneByHand.add(volume);
+      site.model.cluster.state.volumes[backing] = volumes.filter((volume) => !isOwn(volume));
     }
     site.guests.delete(id);
     site.personActed(id);

@@ -12,6 +12,8 @@ const observationMs = 120_000;
 export class Laws {
   readonly #records: Records;
   readonly #sites: ReadonlyMap<string, Site>;
+  /** By object and disk, what may not go with the machine that is being deleted. */
+  readonly #staying = new Map<string, readonly object[]>();
 
   constructor(records: Records, sites: ReadonlyMap<string, Site>) {
     this.#records = records;
@@ -21,6 +23,7 @@ export class Laws {
   /** Law 4: a machine that once stood goes only when its object is deleted, and says so. */
   whenGone(site: Site, id: string, { uid }: Origin): void {
     const claim = this.#records.claimOf(site.name, id)?.spec;
+    if (claim?.role === "Keeper") return demandEmpty(site, claim);
     const vm = [...this.#records.vms.values()].find(({ metadata }) => metadata.uid === uid);
     if (claim?.everStood !== true || claim.owner.uid !== uid || vm === undefined) return;
     const what = `the machine ${id} of ${vm.metadata.name} on ${site.name} was destroyed`;
@@ -59,7 +62,7 @@ export class Laws {
     for (const site of this.#sites.values()) {
       site.survey();
       for (const [id, { uid }] of site.guests) {
-        if (uid === undefined || site.isEmptyReservation(id)) continue;
+        if (uid === undefined || site.isEmptyReservation(id) || this.#isKeeper(site, id)) continue;
         const other = machines.get(uid);
         if (other !== undefined) {
           const both = `${other[0]} on ${other[1].name} and ${id} on ${site.name}`;
@@ -70,14 +73,27 @@ export class Laws {
     }
   }
 
-  /** Laws 2 and 7, at every change of a VirtualMachine. */
+  #isKeeper(site: Site, id: string): boolean {
+    return this.#records.claimOf(site.name, id)?.spec.role === "Keeper";
+  }
+
+  /** Laws 2, 4 and 7, at every change of a VirtualMachine. */
   atVmChange({ before, after }: VmChange): void {
     if (after === undefined) {
-      if (before !== undefined) this.#demandNothingLeft(before);
+      if (before !== undefined) this.#demandLeft(before);
       return;
     }
-    if (isReady(after) && !(before !== undefined && isReady(before))) this.#demandSeen(after);
-    if (isMissing(after) && !(before !== undefined && isMissing(before))) this.#demandGone(after);
+    const became = (is: (vm: VirtualMachine) => boolean): boolean => {
+      return is(after) && !(before !== undefined && is(before));
+    };
+    if (became(isLeaving)) this.#noteStaying(after);
+    if (became(isReady)) this.#demandSeen(after);
+    if (became(isMissing)) this.#demandGone(after);
+  }
+
+  #demandLeft(vm: VirtualMachine): void {
+    this.#demandNothingLeft(vm);
+    this.#demandKept(vm);
   }
 
   /** The object is gone: so is what was made for it, or somebody else knows of it. */
@@ -88,6 +104,28 @@ export class Laws {
         const what = `${metadata.name} is gone and its machine ${id} on ${site.name} is not`;
         throw new Violation(2, what);
       }
+    }
+  }
+
+  /** The volumes of its disks that say Retain, whatever they will be called. */
+  #noteStaying({ metadata, status }: VirtualMachine): void {
+    const { hypervisor = "", externalId = "", disks = [] } = status ?? {};
+    const site = this.#sites.get(hypervisor);
+    for (const { name, volume = "" } of disks) {
+      const found = site?.volumesNamed(volume, externalId) ?? [];
+      if (found.length > 0) this.#staying.set(stayKey(metadata, name), found);
+    }
+  }
+
+  /** Law 4: a disk that says Retain to the end outlives its machine. */
+  #demandKept({ metadata, spec, status }: VirtualMachine): void {
+    const site = this.#sites.get(status?.hypervisor ?? "");
+    for (const { name, onDelete } of spec.disks ?? []) {
+      const noted = this.#staying.get(stayKey(metadata, name)) ?? [];
+      this.#staying.delete(stayKey(metadata, name));
+      if (onDelete !== "Retain" || noted.length === 0) continue;
+      if (site?.hasAny(noted) === true) continue;
+      throw new Violation(4, `the disk ${name} of ${metadata.name} says Retain, and is gone`);
     }
   }
 
@@ -109,6 +147,20 @@ export class Laws {
     if (site?.wasAbsentWithin(externalId, observationMs) !== false) return;
     throw new Violation(7, `${vm.metadata.name} is called Missing and ${externalId} is there`);
   }
+}
+
+/** A keeper goes only when it keeps nothing any more. */
+function demandEmpty({ name }: Site, { externalId, volumes = [] }: ClaimSpec): void {
+  if (!volumes.some(({ onDelete }) => onDelete === "Retain")) return;
+  throw new Violation(4, `the keeper ${externalId} on ${name} was destroyed with what it keeps`);
+}
+
+function isLeaving({ metadata }: VirtualMachine): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
+function stayKey({ uid = "" }: VirtualMachine["metadata"], disk: string): string {
+  return `${uid} ${disk}`;
 }
 
 export function isReady({ metadata, status }: VirtualMachine): boolean {

@@ -143,7 +143,7 @@ export class People {
     const hasImages = site?.release !== "7.4";
     const name = site?.name ?? "";
     const fromImage = hasImages && dice.chance(0.75);
-    const data = dice.chance(0.4) ? [dataDisk] : [];
+    const data = dice.chance(0.4) ? [this.#newData()] : [];
     return {
       hypervisorRef: { name },
       cpu: { cores: dice.between(1, 4) },
@@ -158,6 +158,11 @@ export class People {
       shutdown: { graceSeconds: dice.pick([2, 5, 20]) },
       ...this.#newPolicies(),
     };
+  }
+
+  /** A third of them is to outlive its machine. */
+  #newData(): typeof dataDisk & { onDelete?: "Retain" } {
+    return this.#dice.chance(0.33) ? { ...dataDisk, onDelete: "Retain" } : dataDisk;
   }
 
   #newPolicies(): Pick<WrittenVirtualMachineSpec, "onMissing" | "deletionPolicy" | "externalId"> {

@@ -52,6 +52,8 @@ export class Site {
   readonly volumes = new Map<string, Origin>();
   /** A guest of Berth's was destroyed, and not by a person. Throws where nobody asked for it. */
   onGone: (id: string, origin: Origin) => void = () => undefined;
+  /** Volumes that a person took away. */
+  readonly goneByHand = new WeakSet<object>();
   /** For which object a create was last sent, by id. */
   readonly creates = new Map<string, string>();
   readonly #keepsakes = new Map<string, Keepsake>();
@@ -110,6 +112,19 @@ export class Site {
   /** The guests that Berth made for an object. */
   guestsOf(uid: string): string[] {
     return [...this.guests].filter(([, origin]) => origin.uid === uid).map(([id]) => id);
+  }
+
+  /** The volumes of a machine that have this name, themselves: a name changes with the owner. */
+  volumesNamed(id: string, vmid: string): object[] {
+    const name = id.slice(id.indexOf(":") + 1);
+    const all = Object.values(this.model.cluster.state.volumes).flat();
+    return all.filter((volume) => volume.name === name && volume.vmid === Number(vmid));
+  }
+
+  /** Whether one of them is still there, or a person took one away. */
+  hasAny(volumes: readonly object[]): boolean {
+    const there = new Set<object>(Object.values(this.model.cluster.state.volumes).flat());
+    return volumes.some((volume) => there.has(volume) || this.goneByHand.has(volume));
   }
 
   wasThereWithin(id: string, ms: number): boolean {
