@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { Suite, Work } from "./runner/suite.ts";
 import { kubeApiserver } from "./real/kube-apiserver.ts";
 import { kubectl } from "./real/kubectl.ts";
+import { promtool } from "./real/promtool.ts";
 import { proxmoxer } from "./real/proxmoxer.ts";
 import { terraform } from "./real/terraform.ts";
 
@@ -205,6 +206,26 @@ export const suites: readonly Suite[] = [
     proves: "the README's first machine becomes Ready on the simulated cluster, and goes cleanly",
     work: alone("test/real/demo.test.ts"),
     minutes: 1,
+  },
+  {
+    name: "monitoring",
+    proves:
+      "metrics, rules, dashboard and docs speak of the same, and Events and log tell the rest",
+    work: alone("test/real/monitoring.test.ts"),
+    minutes: 1,
+  },
+  {
+    name: "alerts",
+    proves: "Prometheus takes the rules, and every alert fires when it should and not before",
+    work: alone("test/real/alerts.test.ts"),
+    minutes: 0.5,
+    needs: [promtool],
+  },
+  {
+    name: "canary",
+    proves: "no secret gets into logs, events, metrics, errors, objects, the database or a bundle",
+    work: alone("test/real/canary.test.ts"),
+    minutes: 2,
   },
   {
     name: "wrong",

@@ -5,16 +5,21 @@ import type { HypervisorDriver } from "../hypervisor/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Random } from "../kernel/random.ts";
 import { failingSend, type ProcessFailpoints } from "./failpoints.ts";
+import type { HypervisorMetrics } from "./hypervisor-metrics.ts";
 import { missingDriver } from "./missing-driver.ts";
+import type { NoteCertificate } from "./program-metrics.ts";
 
-interface Environment {
+export interface ConnectEnvironment {
   readonly clock: Clock;
   readonly random: Random;
+  readonly metrics: HypervisorMetrics;
+  readonly noteCertificate: NoteCertificate;
+  /** Undefined but in tests of crashes. */
   readonly failpoints?: ProcessFailpoints | undefined;
 }
 
 /** The one place that knows which types of hypervisors there are. A new driver is a line here. */
-export function createConnect(environment: Environment): Connect {
+export function createConnect(environment: ConnectEnvironment): Connect {
   return (hypervisor, credentials) => {
     switch (hypervisor.spec.type) {
       case "proxmox":
@@ -27,10 +32,11 @@ export function createConnect(environment: Environment): Connect {
 }
 
 function connectProxmox(
-  { spec }: Hypervisor,
+  { metadata, spec }: Hypervisor,
   credentials: Credentials,
-  environment: Environment,
+  environment: ConnectEnvironment,
 ): HypervisorDriver {
+  const { name: hypervisor = "" } = metadata;
   const { ca, fingerprints, serverName } = spec.tls ?? {};
   const token = { id: credentials["tokenId"] ?? "", secret: credentials["tokenSecret"] ?? "" };
   const transport = httpsTransport({
@@ -43,10 +49,14 @@ function connectProxmox(
     },
     timeoutMs: spec.limits.callTimeoutSeconds * 1000,
     clock: environment.clock,
+    onCertificate: noteEarliest((ms) => environment.noteCertificate("hypervisor", hypervisor, ms)),
   });
   const exclusive = (spec.storages ?? []).filter((storage) => storage.exclusive === true);
   return proxmoxDriver({
-    send: failingSend(transport.send, environment.failpoints),
+    send: failingSend(
+      environment.metrics.measure(transport.send, hypervisor),
+      environment.failpoints,
+    ),
     close: transport.close,
     tokenId: token.id,
     random: environment.random,
@@ -56,4 +66,13 @@ function connectProxmox(
       exclusiveStorages: exclusive.map(({ name }) => name),
     },
   });
+}
+
+/** Of several endpoints the one whose certificate ends first is the one to worry about. */
+function noteEarliest(note: (expiresMs: number) => void): (expiresMs: number, url: string) => void {
+  const known = new Map<string, number>();
+  return (expiresMs, url) => {
+    known.set(url, expiresMs);
+    note(Math.min(...known.values()));
+  };
 }

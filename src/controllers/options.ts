@@ -1,7 +1,7 @@
 import type { Client } from "../client/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Random } from "../kernel/random.ts";
-import type { LeaderLeaseOptions, Metrics } from "../runtime/index.ts";
+import type { LeaderLeaseOptions, Metrics, OutsideTime } from "../runtime/index.ts";
 import type { Connect } from "./hypervisor/index.ts";
 import type { Web } from "./vm-image/index.ts";
 
@@ -28,6 +28,8 @@ export interface ControllersOptions {
   readonly lease?: Pick<LeaderLeaseOptions, "durationMs" | "validMs" | "retryMs">;
   /** Where the controllers report what they do. */
   readonly metrics?: Metrics;
+  /** Tells the waits for hypervisors from our own time. */
+  readonly outside?: OutsideTime;
   /** What a missing Lease means; `trust` where a lock says that there is no other process. */
   readonly whenAbsent?: "wait" | "trust";
 }

@@ -9,7 +9,6 @@ import {
   relatedObjects,
   startController,
   type Controller,
-  type ControllerMetrics,
   type ControllerOptions,
   type EventRecorder,
   type RetryPolicy,
@@ -19,7 +18,9 @@ import {
 import { Ledger, reconcileClaim, WrittenObjects } from "./claims/index.ts";
 import { Connections, reconcileHypervisor, type Session } from "./hypervisor/index.ts";
 import type { Informers } from "./informers.ts";
+import type { Meters } from "./meters.ts";
 import type { ControllersOptions } from "./options.ts";
+import { createMakingTime, createReports, type Reports } from "./reports/index.ts";
 import { Places, reconcileVm, TaskPace, type VmMemory } from "./virtual-machine/index.ts";
 import { imagesWanted, reconcileImage, wishesFor, type ImageMemory } from "./vm-image/index.ts";
 
@@ -33,7 +34,7 @@ export interface Ground {
   readonly mayWrite: () => boolean;
   /** How long what an earlier leader sent may still take effect. */
   readonly writableInMs: () => number;
-  readonly metricsOf: (controller: string) => ControllerMetrics;
+  readonly meters: Meters;
 }
 
 const concurrencyDefault = 32;
@@ -59,7 +60,9 @@ export class Reign {
   readonly #vmMemory = new Map<string, VmMemory>();
   readonly #imageMemory = new Map<string, ImageMemory>();
   readonly #controllers: Record<"claim" | "hypervisor" | "image" | "vm", Controller>;
+  readonly #reports: Reports;
   readonly #unlisten: () => void;
+  readonly #unfollow: () => void;
 
   constructor(ground: Ground) {
     this.#ground = ground;
@@ -72,6 +75,15 @@ export class Reign {
     this.#ledger.systemOf = (name) => this.#hypervisors.get(name)?.spec.systemId;
     const component = "berth.dev/controllers";
     this.#events = createEventRecorder({ client, clock, random, component, instance });
+    const { log } = options;
+    const { operations: metrics, places } = ground.meters;
+    this.#reports = createReports({ clock, events: this.#events, log, metrics });
+    const { hypervisors } = informers;
+    this.#unfollow = places.follow({
+      hypervisors,
+      inventoryOf: (name) => this.#inventoryOf(name),
+      slots: () => ground.slots.view(),
+    });
     this.#controllers = {
       claim: this.#startClaims(),
       hypervisor: this.#startHypervisors(),
@@ -89,20 +101,30 @@ export class Reign {
   /** Starts nothing more, and resolves when what runs has ended. */
   async stop(): Promise<void> {
     this.#unlisten();
+    this.#unfollow();
     await Promise.all(Object.values(this.#controllers).map((controller) => controller.stop()));
     await this.#events.stop();
     for (const { driver } of this.#sessions.values()) driver.close();
   }
 
   #start(
-    options: Pick<ControllerOptions, "name" | "sources" | "reconcile" | "concurrency" | "resyncMs">,
+    options: Pick<
+      ControllerOptions,
+      "name" | "sources" | "reconcile" | "concurrency" | "resyncMs" | "spent"
+    >,
   ): Controller {
-    const { clock, random, log } = this.#ground.options;
+    const { clock, random, log, outside } = this.#ground.options;
     const onError = (error: unknown, key: string): void => {
       log("warn", "a run failed", { controller: options.name, key, error: String(error) });
     };
-    const metrics = this.#ground.metricsOf(options.name);
-    return startController({ ...options, clock, random, classify, onError, metrics });
+    const metrics = this.#ground.meters.controllerOf(options.name);
+    const timed = outside === undefined ? {} : { outside };
+    return startController({ ...options, ...timed, clock, random, classify, onError, metrics });
+  }
+
+  #inventoryOf(hypervisor: string): Inventory | undefined {
+    const reach = this.#connections.of(hypervisor);
+    return reach.is === "ready" ? reach.connection.inventory : undefined;
   }
 
   #startClaims(): Controller {
@@ -129,6 +151,7 @@ export class Reign {
       ledger: this.#ledger,
       objects: this.#hypervisors,
       sessions: this.#sessions,
+      reports: this.#reports,
     };
     return this.#start({
       name: "hypervisor",
@@ -153,6 +176,7 @@ export class Reign {
       allImages: images,
       web: options.web,
       memory: this.#imageMemory,
+      reports: this.#reports,
     };
     return this.#start({
       name: "image",
@@ -183,11 +207,13 @@ export class Reign {
       connections: this.#connections,
       ledger: this.#ledger,
       events: this.#events,
+      reports: this.#reports,
       memory: this.#vmMemory,
       mayDestroy: options.mayDestroy ?? (() => Promise.resolve(true)),
       // Whoever was given slots holds up all who wait for them.
       wake: (key: string) => this.#controllers.vm.enqueue(key, { priority: "step" }),
     };
+    const making = createMakingTime(clock.nowMs(), this.#ground.meters.made);
     const users = (index: string) => {
       return ({ metadata }: KubeObject): string[] => keysOf(vms, index, objectKey(metadata));
     };
@@ -206,6 +232,7 @@ export class Reign {
         relatedObjects(vms, users("source"), standing),
       ],
       reconcile: (key) => reconcileVm(key, deps),
+      spent: (key, ownMs) => making.spent(key, ownMs, this.#vms.get(key)),
     });
   }
 

@@ -143,7 +143,7 @@ describe("a machine that stands in line for a storage", () => {
 
 describe("a machine whose declaration fails in the moment in which it was made", () => {
   it("is looked for, and not made a second time", async () => {
-    const stage = await openProxmox("9.2", ["pve1"]);
+    const stage = await openProxmox("9.2", { nodes: ["pve1"] });
     const { world, requests } = stage;
     const berth = world.start();
     const disks = [{ name: "root", size: "10Gi", storage: "local-zfs" }];

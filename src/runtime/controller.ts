@@ -2,6 +2,7 @@ import type { Cancel, Clock } from "../kernel/clock.ts";
 import type { Random } from "../kernel/random.ts";
 import { jittered } from "./backoff.ts";
 import type { ControllerMetrics } from "./controller-metrics.ts";
+import type { OutsideTime } from "./outside-time.ts";
 import { defaultFailure, FailureBook, type Failure, type FailureReport } from "./failures.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Source, Trigger } from "./source.ts";
@@ -29,6 +30,10 @@ export interface ControllerOptions {
    */
   readonly reportFailure?: (report: FailureReport) => Promise<void>;
   readonly metrics?: ControllerMetrics;
+  /** Tells the waits for others from our own time. */
+  readonly outside?: OutsideTime;
+  /** Told after each run how much of it was our own time. Needs `outside`. */
+  readonly spent?: (key: string, ownMs: number) => void;
   readonly onError?: (error: unknown, key: string) => void;
 }
 
@@ -134,10 +139,22 @@ class ControllerLoop {
 
   async #work(turn: Turn): Promise<void> {
     this.failures.wake(turn.key);
-    const verdict = await this.#reconcile(turn.key);
+    const verdict = await this.#timed(turn.key);
     // Concluded on a line of its own: what follows must not hang on whether anybody counts it.
     const label = this.#conclude(turn, verdict);
     this.#options.metrics?.outcome(label);
+  }
+
+  #timed(key: string): Promise<Verdict> {
+    const { clock, outside, metrics, spent } = this.#options;
+    if (outside === undefined) return this.#reconcile(key);
+    const startMs = clock.monotonicMs();
+    const done = (outsideMs: number): void => {
+      const ownMs = clock.monotonicMs() - startMs - outsideMs;
+      metrics?.own(ownMs);
+      spent?.(key, ownMs);
+    };
+    return outside.run(() => this.#reconcile(key), done);
   }
 
   async #reconcile(key: string): Promise<Verdict> {

@@ -13,6 +13,7 @@ import { edit } from "./edit.ts";
 import { get } from "./get.ts";
 import { restore } from "./restore.ts";
 import { sim } from "./sim.ts";
+import { support } from "./support.ts";
 import { up } from "./up.ts";
 import { user } from "./user.ts";
 import { wait } from "./wait.ts";
@@ -30,6 +31,7 @@ export const commands: readonly Command[] = [
   deleteCommand,
   connect,
   doctor,
+  support,
   controller,
   crds,
   user,

@@ -16,6 +16,7 @@ import {
 } from "../../runtime/index.ts";
 import type { Ledger, WrittenObjects } from "../claims/index.ts";
 import { describeFailure } from "../failures/index.ts";
+import type { Reports } from "../reports/index.ts";
 import type { Connect, Connections } from "./connections.ts";
 import { planCredentials, planIdentity, type Trouble } from "./plan.ts";
 import { hypervisorStatusOf, type HypervisorView } from "./status.ts";
@@ -33,6 +34,7 @@ export interface HypervisorDeps {
   /** With the index `hypervisor`. */
   readonly vms: Informer<VirtualMachine>;
   readonly sessions: Map<string, Session>;
+  readonly reports: Pick<Reports, "became">;
   /** In place of spec.limits.pollSeconds. */
   readonly tickMs?: number | undefined;
 }
@@ -277,11 +279,12 @@ function awayFailure(name: string, { failure }: Trouble): Trouble["failure"] {
 
 async function write(
   hypervisor: Hypervisor,
-  { client, clock, objects }: HypervisorDeps,
+  { client, clock, objects, reports }: HypervisorDeps,
   view: HypervisorView,
 ): Promise<void> {
   const status = hypervisorStatusOf(hypervisor, view, clock.nowMs());
-  objects.note(await writeStatus<Hypervisor>(client.of(hypervisorKind), hypervisor, status));
+  const written = await writeStatus<Hypervisor>(client.of(hypervisorKind), hypervisor, status);
+  reports.became(objects.note(written), hypervisor);
 }
 
 function tickMsOf({ spec }: Hypervisor, { tickMs }: HypervisorDeps): number {

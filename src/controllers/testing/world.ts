@@ -137,9 +137,10 @@ function startIncarnation(ground: Ground): Incarnation {
     const path = request.url.replace(/\?.*/, "");
     if (request.method === "PUT" && path.endsWith("/status")) ground.statusWrites.push(path);
     const isWatch = request.url.includes("watch=true");
-    const isLease = path.includes("/leases");
+    // Leases are renewed by the clock, and on Events nothing rests: neither is a place to die.
+    const isAside = path.includes("/leases") || path.includes("/events");
     const make = (): ReturnType<ApiServer["handleAs"]> => server.handleAs(controllersUser, request);
-    if (isWatch || isLease) return incarnation.isCrashed ? never : make();
+    if (isWatch || isAside) return incarnation.isCrashed ? never : make();
     return call(`${request.method} ${path}`, make);
   });
   const start = (): RunningControllers => {

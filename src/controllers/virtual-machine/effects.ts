@@ -51,6 +51,7 @@ export async function performStep(turn: ConnectedTurn, step: Step): Promise<Outc
   });
   turn.isOpen = true;
   if (step.name === "PutSeed" && turn.seen !== undefined) memory.sight = turn.seen;
+  deps.reports.opened(operation);
   const begun = await driver.begin(repeated(turn, step), deps.fence);
   return conclude(turn, { step, operation, begun, key });
 }
@@ -96,6 +97,8 @@ interface Effect {
 /** The one place where the answer to an attempt becomes what happens next. */
 async function conclude(turn: ConnectedTurn, effect: Effect): Promise<Outcome> {
   const { step, operation, begun } = effect;
+  const task = begun.outcome === "task" ? { task: begun.task } : {};
+  turn.deps.reports.operated(turn.vm, { ...operation, ...task }, begun.outcome);
   switch (begun.outcome) {
     case "done":
       noteDone(turn, operation.intent);

@@ -1,4 +1,3 @@
-import { failureReasons } from "../../api/index.ts";
 import { categoryPolicies, type Failure } from "../../hypervisor/index.ts";
 import { again, nextAttempt, stalled, type Outcome } from "../../runtime/index.ts";
 import { describeFailure, type StatusFailure } from "../failures/index.ts";
@@ -32,6 +31,7 @@ export async function failVm(
   const next = nextAttempt(policy, attempts, deps.random);
   const nowMs = deps.clock.nowMs();
   const old = turn.vm.status?.failure;
+  const wasStalled = isStalledNow(turn);
   const nextRetryMs = isCounted && next.type === "retry" ? nowMs + next.afterMs : undefined;
   const described = describeFailure(failure, { nowMs, old, attempts, step, nextRetryMs });
   await writeView(turn, {
@@ -40,7 +40,14 @@ export async function failVm(
     ...placeOf(turn),
     ...operationPart(options),
   });
-  if (old?.category !== failure.category) tell(turn, failure);
+  deps.reports.failed(turn.vm, failure, {
+    step,
+    attempts,
+    isNew: old?.category !== failure.category,
+    isStalled: next.type === "stall",
+    wasStalled,
+    retryInMs: nextRetryMs === undefined ? undefined : nextRetryMs - nowMs,
+  });
   if (next.type === "stall") return rest(turn, failure, described);
   if (nextRetryMs !== undefined) {
     memory.retry = { atMs: nextRetryMs, declaration: declarationOf(turn.vm) };
@@ -84,10 +91,10 @@ function attemptsOf({ vm }: Turn, failure: Failure, step: string | undefined): n
  * asks for another try.
  */
 export function hasGivenUp({ vm }: Turn): boolean {
-  const { failure, observedGeneration, handledReconcileAt, conditions = [] } = vm.status ?? {};
+  const { failure, observedGeneration, handledReconcileAt } = vm.status ?? {};
   if (failure === undefined || categoryPolicies[failure.category].next !== "retry") return false;
   // While it is tried again the failure stands, and the stall does not.
-  if (!conditions.some(({ type, status }) => type === "Stalled" && status === "True")) return false;
+  if (!isStalledNow({ vm })) return false;
   const isSame = handledReconcileAt === annotationOf(vm.metadata, "reconcileAt");
   return isSame && observedGeneration === vm.metadata.generation;
 }
@@ -97,6 +104,7 @@ export function handledOf({ vm }: Turn): { handledReconcileAt?: string } {
   return asked === undefined ? {} : { handledReconcileAt: asked.slice(0, 128) };
 }
 
-function tell({ deps, vm }: Turn, { category, message }: Failure): void {
-  deps.events.event(vm, { type: "Warning", reason: failureReasons[category], message });
+function isStalledNow({ vm }: Pick<Turn, "vm">): boolean {
+  const { conditions = [] } = vm.status ?? {};
+  return conditions.some(({ type, status }) => type === "Stalled" && status === "True");
 }

@@ -76,11 +76,13 @@ async function reserveKeeper(turn: ConnectedTurn, claim: Claim): Promise<Outcome
   const { deps, connection, vm } = turn;
   const { externalId = "", identity = "" } = claim.spec.keeper ?? {};
   const there = (await deps.ledger.read(connection.systemId, externalId))?.spec;
-  // A new one is made to give disks to, and never to take any from.
-  if (there === undefined && isDeleting(vm)) return reserveNew(turn, claim);
-  if (there !== undefined && isFor(there, claim.spec)) return again("KeeperReserved");
-  const isIt = there !== undefined && isLetGo(there) && there.identity === identity;
+  if (there === undefined) {
+    // A new one is made to give disks to, and never to take any from.
+    return isDeleting(vm) ? reserveNew(turn, claim) : giveUpKeeper(turn, claim);
+  }
+  if (isFor(there, claim.spec)) return again("KeeperReserved");
   // What somebody else has, or what rests, is of no use.
+  const isIt = isLetGo(there) && there.identity === identity;
   return isIt ? takeUp(turn, claim, there) : giveUpKeeper(turn, claim);
 }
 

@@ -14,13 +14,12 @@ export function chooseNode(
   around: Surroundings,
 ): Answer<string> {
   const { storageDefault, away = noNeighbours } = around;
-  const named = namedNodes(spec);
-  const among = inventory.nodes.filter(({ name }) => named?.includes(name) ?? true);
+  const { node, nodes } = spec.placement ?? {};
+  const named = node === undefined ? nodes : [node];
+  const among = allowedOf(inventory.nodes, named, around);
+  if (!among.ok) return among;
+  const allowed = among.value;
   const wanted = storagesOf(spec, storageDefault);
-  const near = nearOf({ inventory, allowed: among, wanted }, around.from);
-  if (!near.ok) return near;
-  const allowed = near.value.filter(({ name }) => !away.never.has(name));
-  if (allowed.length === 0 && near.value.length > 0) return failed(tooClose(away.never));
   const able = ableOf(allowed, inventory, wanted);
   const apart = able.filter(({ name }) => !away.rather.has(name));
   const before = status?.node;
@@ -29,23 +28,27 @@ export function chooseNode(
   return failed(refusalOf({ inventory, allowed, wanted, named: named ?? [] }));
 }
 
-function namedNodes({ placement }: VirtualMachine["spec"]): readonly string[] | undefined {
-  const { node, nodes } = placement ?? {};
-  return node === undefined ? nodes : [node];
+/** What is on nodes that are down nobody can tell: that they are is what is wrong then. */
+function nowhere(
+  among: readonly InventoryNode[],
+  from: Surroundings["from"],
+): Answer<readonly InventoryNode[]> {
+  const isAnyWell = among.some(({ health }) => health === "Healthy");
+  return isAnyWell ? failed(elsewhere(from)) : answered(among);
 }
 
-/**
- * Nodes that have what the machine is made from. What is on a node that is down nobody can tell:
- * where all are, that is what is wrong.
- */
-function nearOf(
-  { inventory, allowed, wanted }: Omit<Choice, "named">,
-  from: Surroundings["from"],
-): Answer<InventoryNode[]> {
-  const near = allowed.filter(({ name }) => from?.has(name) ?? true);
-  if (near.length > 0 || allowed.length === 0) return answered(near);
-  const isAnyWell = allowed.some(({ health }) => health === "Healthy");
-  return failed(isAnyWell ? elsewhere(from) : notWell(inventory, allowed, wanted));
+/** The nodes that the placement, what it is made from and its neighbours leave. */
+function allowedOf(
+  nodes: readonly InventoryNode[],
+  named: readonly string[] | undefined,
+  { away = noNeighbours, from }: Surroundings,
+): Answer<readonly InventoryNode[]> {
+  const among = nodes.filter(({ name }) => named?.includes(name) ?? true);
+  const near = among.filter(({ name }) => from?.has(name) ?? true);
+  if (near.length === 0 && among.length > 0) return nowhere(among, from);
+  const allowed = near.filter(({ name }) => !away.never.has(name));
+  if (allowed.length === 0 && near.length > 0) return failed(tooClose(away.never));
+  return answered(allowed);
 }
 
 function storagesOf({ disks = [] }: VirtualMachine["spec"], fallback?: string): string[] {

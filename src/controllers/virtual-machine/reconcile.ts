@@ -341,6 +341,7 @@ async function finish(
 ): Promise<Outcome> {
   const { deps, claim } = turn;
   if (claim !== undefined && how === "Retire") await deps.ledger.retire(claim);
+  if (claim !== undefined) tellEnd(turn, claim.spec, how);
   if (claim !== undefined && how === "Release") {
     await deps.ledger.release(claim, releaseReason(turn.seen));
   }
@@ -353,6 +354,19 @@ function releaseReason(seen: Seen | undefined): string {
   }
   if (seen?.at !== "ours") return "retained by policy";
   return "retained by policy while it was suspended, so its mark does not say so";
+}
+
+function tellEnd(
+  { deps, vm }: ConnectedTurn,
+  { externalId }: ClaimSpec,
+  how: "Retire" | "Release" | "Nothing",
+): void {
+  const isGone = how !== "Release";
+  const reason = isGone ? "Deleted" : "Released";
+  const message = isGone
+    ? `The machine ${externalId} is gone from the hypervisor.`
+    : `The machine ${externalId} stays on the hypervisor and is let go.`;
+  deps.events.event(vm, { type: "Normal", reason, message });
 }
 
 /** Nothing of ours is left, or it was let go: only now may the object go. */

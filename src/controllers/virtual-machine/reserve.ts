@@ -114,10 +114,19 @@ async function writeReservation(turn: ConnectedTurn, reservation: Reservation): 
     if (!spec.everStood && turn.vm.status?.operation === undefined) {
       turn.memory.reserved = { claim: metadata.name ?? "", sinceMs };
     }
+    tellReserved(turn, reservation);
     return again("Reserved");
   }
   if (mayChooseAnother(turn)) return avoidId(turn, externalId);
   return failVm(turn, takenId(externalId, reserved.by.spec.owner));
+}
+
+function tellReserved(
+  { deps, vm }: ConnectedTurn,
+  { externalId, node, hypervisor }: Reservation,
+): void {
+  const message = `Takes the id ${externalId} on ${node} of the Hypervisor ${hypervisor.name}.`;
+  deps.events.event(vm, { type: "Normal", reason: "Reserved", message });
 }
 
 function reservationOf(

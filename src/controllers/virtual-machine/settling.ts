@@ -75,8 +75,11 @@ async function lookAtTask(
   operation: StatusOperation,
   handle: TaskHandle,
 ): Promise<Outcome | undefined> {
-  const { memory, driver } = turn;
+  const { memory, driver, deps } = turn;
   const view = await driver.look(handle);
+  if (view.state !== "running" && view.state !== "unknown") {
+    deps.reports.operated(turn.vm, { ...operation, task: handle }, view.state);
+  }
   switch (view.state) {
     case "running":
       return waitForTask(turn, operation, handle);

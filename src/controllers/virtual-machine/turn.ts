@@ -19,6 +19,7 @@ import {
 } from "../../runtime/index.ts";
 import type { Ledger, WrittenObjects } from "../claims/index.ts";
 import type { Connection, Connections } from "../hypervisor/index.ts";
+import type { Reports } from "../reports/index.ts";
 import type { Places } from "./places.ts";
 import { statusOf, type VmView } from "./status.ts";
 import type { TaskPace } from "./task-pace.ts";
@@ -37,6 +38,8 @@ export interface VmDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly events: EventRecorder;
+  /** What happens to operations, and what fails. */
+  readonly reports: Reports;
   readonly vms: WrittenObjects<VirtualMachine>;
   readonly lookups: VmLookups;
   readonly connections: Connections;

@@ -4,6 +4,7 @@ import type { Begun, Failure } from "../../hypervisor/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
 import { addFinalizer, again, type Outcome } from "../../runtime/index.ts";
 import type { Connection } from "../hypervisor/index.ts";
+import type { ReportedOperation } from "../reports/index.ts";
 import type { ImageDeps } from "./deps.ts";
 import { fileNameOf, useOf, type Copy, type Target } from "./plan.ts";
 import type { ImageView } from "./status.ts";
@@ -68,6 +69,7 @@ async function lookAtTask(
     return again("Downloading", task.pollMs);
   }
   delete memory.task;
+  deps.reports.operated(image, { ...task.operation, task: task.handle }, view.state);
   if (view.state !== "failed") return undefined;
   delete memory.sent;
   return trouble(image, deps, { copies, failure: view.failure });
@@ -117,6 +119,7 @@ async function bringThrough(image: VMImage, deps: ImageDeps, delivery: Delivery)
   const progress = { bytesDone: 0, bytesTotal: source.value.sizeBytes };
   const coming = { copies: [...copies, comingCopy(target)], operation: { ...operation, progress } };
   await write(held, deps, coming);
+  deps.reports.opened(operation);
   const sending = { image: held, connection, target, fence: deps.fence };
   memory.upload = startUpload(source.value, sending, nowMs);
   return again("Uploading", pollMsFirst);
@@ -140,7 +143,8 @@ async function watchUpload(
     return trouble(image, deps, { copies, failure: begun.failure });
   }
   if (begun.outcome === "done" || begun.outcome === "task") memory.sent = totalBytes;
-  return concludeBegun(image, deps, { ...delivery, copies, begun });
+  const operation = image.status?.operation ?? operationOf(image, deps, { ...delivery, copies });
+  return concludeBegun(image, deps, { ...delivery, copies, begun, operation });
 }
 
 async function tell(
@@ -172,8 +176,9 @@ async function fetch(found: VMImage, deps: ImageDeps, delivery: Delivery): Promi
   await write(image, deps, { copies: [...copies, comingCopy(target)], operation });
   const use = useOf(image);
   const fetching = { kind: "fetchImage", use, node, storage, url, fileName, checksum } as const;
+  deps.reports.opened(operation);
   const begun = await connection.driver.begin(fetching, deps.fence);
-  return concludeBegun(image, deps, { ...delivery, begun });
+  return concludeBegun(image, deps, { ...delivery, begun, operation });
 }
 
 /** From now on there may be a file that Berth brought: the object does not go without it. */
@@ -203,14 +208,21 @@ function intentOf(image: VMImage, { target, connection }: Delivery): string {
   return `Brings ${fileNameOf(image)} to ${place}.`.slice(0, 1024);
 }
 
+interface Attempt extends Omit<Delivery, "connection"> {
+  readonly begun: Begun;
+  readonly operation: ReportedOperation;
+}
+
 async function concludeBegun(
   image: VMImage,
   deps: ImageDeps,
-  { target, copies, begun }: Omit<Delivery, "connection"> & { readonly begun: Begun },
+  { target, copies, begun, operation }: Attempt,
 ): Promise<Outcome> {
+  const task = begun.outcome === "task" ? { task: begun.task } : {};
+  deps.reports.operated(image, { ...operation, ...task }, begun.outcome);
   switch (begun.outcome) {
     case "task":
-      memoryOf(image, deps).task = { target, handle: begun.task, pollMs: pollMsFirst };
+      memoryOf(image, deps).task = { target, handle: begun.task, operation, pollMs: pollMsFirst };
       return again("Downloading", pollMsFirst);
     case "refused":
       return trouble(image, deps, { copies, failure: begun.failure });

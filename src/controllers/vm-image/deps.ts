@@ -5,6 +5,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { Random } from "../../kernel/random.ts";
 import type { WrittenObjects } from "../claims/index.ts";
 import type { Connections } from "../hypervisor/index.ts";
+import type { ReportedOperation, Reports } from "../reports/index.ts";
 import type { Target } from "./plan.ts";
 import type { Upload } from "./upload.ts";
 import type { Web } from "./web.ts";
@@ -24,6 +25,7 @@ export interface ImageDeps {
   readonly vms: Informer<VirtualMachine>;
   readonly hypervisors: Informer<Hypervisor>;
   readonly memory: Map<string, ImageMemory>;
+  readonly reports: Reports;
 }
 
 /** What a process remembers of an image. All of it can be lost: the file's name tells. */
@@ -33,5 +35,10 @@ export interface ImageMemory {
   upload?: Upload;
   /** So many bytes were sent, and have to be there. */
   sent?: number;
-  task?: { readonly target: Target; readonly handle: TaskHandle; pollMs: number };
+  task?: {
+    readonly target: Target;
+    readonly handle: TaskHandle;
+    readonly operation: ReportedOperation;
+    pollMs: number;
+  };
 }

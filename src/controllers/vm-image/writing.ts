@@ -33,12 +33,36 @@ export async function trouble(
   const policy = categoryPolicies[failure.category];
   const isCounted = policy.next === "retry" && old?.category === failure.category;
   const attempts = isCounted ? old.attempts + 1 : 1;
-  // What an upload of ours left behind is told from a whole file only by this.
-  const { operation } = deps.images.get(objectKey(image.metadata))?.status ?? {};
-  const open = operation?.step === "Upload" ? { operation } : {};
-  await write(image, deps, { copies, failure, attempts, ...open });
+  await write(image, deps, { copies, failure, attempts, ...uploadOf(image, deps) });
   const next = nextAttempt(policy, attempts, deps.random);
+  const isNew = old?.category !== failure.category;
+  report(image, deps, { failure, attempts, isNew, next });
   return next.type === "stall" ? stalled(failure.category) : again(failure.category, next.afterMs);
+}
+
+/** What an upload of ours left behind is told from a whole file only by this. */
+function uploadOf(image: VMImage, { images }: ImageDeps): Pick<ImageView, "operation"> {
+  const { operation } = images.get(objectKey(image.metadata))?.status ?? {};
+  return operation?.step === "Upload" ? { operation } : {};
+}
+
+interface Told {
+  readonly failure: Failure;
+  readonly attempts: number;
+  readonly isNew: boolean;
+  readonly next: ReturnType<typeof nextAttempt>;
+}
+
+function report(
+  image: VMImage,
+  { reports }: ImageDeps,
+  { failure, attempts, isNew, next }: Told,
+): void {
+  const isStalled = next.type === "stall";
+  const isRetried = categoryPolicies[failure.category].next === "retry" && !isStalled;
+  const wasStalled = isStalled && !isNew;
+  const retryInMs = isRetried ? next.afterMs : undefined;
+  reports.failed(image, failure, { attempts, isNew, isStalled, wasStalled, retryInMs });
 }
 
 export async function write(found: VMImage, deps: ImageDeps, view: ImageView): Promise<void> {

@@ -130,11 +130,14 @@ export const endpointTable: readonly EndpointLine[] = [
   ...writes,
 ];
 
+const forms = endpointTable.map((line) => ({ line, form: formOf(line.path) }));
+
 /** The line of a request; undefined for one that the page does not promise. */
-export function endpointOf({ method, path }: PveRequest): EndpointLine | undefined {
-  return endpointTable.find((line) => {
-    return line.method === method && formOf(line.path).test(path);
-  });
+export function endpointOf({
+  method,
+  path,
+}: Pick<PveRequest, "method" | "path">): EndpointLine | undefined {
+  return forms.find(({ line, form }) => line.method === method && form.test(path))?.line;
 }
 
 function formOf(path: string): RegExp {
