@@ -280,23 +280,32 @@ export class Site {
       if (this.volumes.has(key)) continue;
       // Handed over to another machine, it has another name and is the same.
       const known = this.#origins.get(volume);
-      if (known === undefined && onlyIds !== undefined && !onlyIds.has(Number(vmid))) continue;
+      if (known === undefined && onlyIds?.has(Number(vmid)) === false) continue;
       const made = { by, uid: by === "berth" ? this.creates.get(vmid) : undefined };
       this.volumes.set(key, known ?? made);
     }
-    const all = new Set(there.values());
-    for (const [key, origin] of this.volumes) {
-      const volume = there.get(key);
-      if (volume !== undefined) {
-        this.#origins.set(volume, origin);
-        this.#objects.set(key, volume);
-        continue;
-      }
-      const gone = this.#objects.get(key);
+    for (const [key, volume] of this.#forget(there)) {
+      const origin = this.volumes.get(key);
       this.volumes.delete(key);
       this.#objects.delete(key);
-      if (by === "berth" && !(gone !== undefined && all.has(gone))) this.#volumeGone(key, origin);
+      const isRenamed = volume !== undefined && [...there.values()].includes(volume);
+      if (by === "berth" && origin !== undefined && !isRenamed) this.#volumeGone(key, origin);
     }
+  }
+
+  /** Remembers the volumes that are there, and answers which are not, by what they were. */
+  #forget(there: ReadonlyMap<string, object>): [key: string, volume: object | undefined][] {
+    const gone: [string, object | undefined][] = [];
+    for (const [key, origin] of this.volumes) {
+      const volume = there.get(key);
+      if (volume === undefined) {
+        gone.push([key, this.#objects.get(key)]);
+        continue;
+      }
+      this.#origins.set(volume, origin);
+      this.#objects.set(key, volume);
+    }
+    return gone;
   }
 
   #volumeGone(key: string, origin: Origin): void {
