@@ -509,6 +509,24 @@ function keeperCases(): Case[] {
       next: "dropKeeper Retire",
     },
     {
+      reason: "an empty reservation may be our own: its Claim goes on saying where it is",
+      input: {
+        ...stopped,
+        claim: named,
+        ...view(keeperClaim, { at: "foreign", reason: "Husk", detail: "empty" }),
+      },
+      next: "dropKeeper Release",
+    },
+    {
+      reason: "so does one whose work is dead",
+      input: {
+        ...stopped,
+        claim: named,
+        ...view(keeperClaim, { at: "opaque", node: "n1", lock: dead }),
+      },
+      next: "dropKeeper Release",
+    },
+    {
       reason: "its Claim says that the volume has to stay, before it comes",
       input: { ...stopped, claim: named, ...view(bound, at(shell)) },
       next: "recordKeeper volumes",

@@ -17,7 +17,7 @@ import { performStep, restartHandled } from "./effects.ts";
 import { failVm, handledOf, hasGivenUp } from "./failing.ts";
 import { cloneHints } from "./fills.ts";
 import { askAgainMs, askGuest } from "./guest.ts";
-import { chooseKeeper, dropKeeper, findKeeper, lookAtKeeper } from "./keeper.ts";
+import { chooseKeeper, dropKeeper, findKeeper, lookAtKeeper, recordKeeper } from "./keeper.ts";
 import { keptDisks } from "./kept-disks.ts";
 import type { Next, OpenOperation, PlanInput } from "./next.ts";
 import { planVm } from "./plan.ts";
@@ -243,17 +243,6 @@ async function recordAndPlan(turn: ConnectedTurn, input: PlanInput): Promise<Nex
 function keeperPart({ keeper }: ConnectedTurn, input: PlanInput): Pick<PlanInput, "keeper"> {
   if (keeper === undefined || input.keeper === undefined) return {};
   return { keeper: { ...input.keeper, claim: keeper.spec } };
-}
-
-async function recordKeeper(
-  turn: ConnectedTurn,
-  { change }: Next & { do: "recordKeeper" },
-): Promise<void> {
-  const { keeper, deps } = turn;
-  if (keeper === undefined) return;
-  const isBinding = change.state === "Bound" && keeper.spec.boundAt === undefined;
-  const boundAt = isBinding ? { boundAt: formatTime(deps.clock.nowMs()) } : {};
-  turn.keeper = await deps.ledger.record(keeper, { ...change, ...boundAt });
 }
 
 async function reserveFrom(
