@@ -2,9 +2,10 @@ import type { Claim, ClaimSpec } from "../../api/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
 import { again, type Outcome } from "../../runtime/index.ts";
 import { isHeld, type Reservation } from "../claims/index.ts";
+import { combined } from "../failures/index.ts";
 import { failVm } from "./failing.ts";
 import type { KeeperView, Next } from "./next.ts";
-import { combined, idFailures, idsToAvoid } from "./reserve.ts";
+import { idFailures, idsToAvoid } from "./reserve.ts";
 import { isDeleting, type ConnectedTurn } from "./turn.ts";
 
 /** It takes nothing that a quota counts: what it holds was another's, and is again. */

@@ -8,6 +8,7 @@ import { planVmDeletion } from "./plan-deletion.ts";
 import { planVmKeeperClosed } from "./plan-keeper.ts";
 import { planVmMachine } from "./plan-machine.ts";
 import { planVmResume } from "./plan-power.ts";
+import { planVmRestamp } from "./plan-restamp.ts";
 import { planVmSeedGone } from "./plan-seed.ts";
 
 /** Decides the one next thing. Pure: every branch is here and in the two plans beside it. */
@@ -196,7 +197,8 @@ function planVmForeign(input: PlanInput, claim: ClaimSpec, seen: ForeignSeen): N
   const taken = planVmTaken(input, claim, seen);
   if (taken !== undefined) return taken;
   // The identity is right and the mark is gone: that may well be our machine.
-  if (seen.reason === "MarkLost" || claim.state !== "Reserved") return { do: "fail", failure };
+  if (seen.reason === "MarkLost") return planVmRestamp(input, claim, { seen, failure });
+  if (claim.state !== "Reserved") return { do: "fail", failure };
   return planVmElsewhere(input, claim, seen);
 }
 
@@ -267,7 +269,7 @@ function missing({ externalId, hypervisor }: ClaimSpec): Failure {
   };
 }
 
-export function notOurs({ externalId, hypervisor }: ClaimSpec, seen: ForeignSeen): Failure {
+export function notOurs({ externalId, hypervisor, owner }: ClaimSpec, seen: ForeignSeen): Failure {
   const category = seen.reason === "Husk" ? "LockError" : "IdentityConflict";
   return {
     category,
@@ -276,7 +278,8 @@ export function notOurs({ externalId, hypervisor }: ClaimSpec, seen: ForeignSeen
       `is not provably this object's: ${seen.detail}.`,
     remedy:
       seen.reason === "MarkLost"
-        ? "If it is this object's machine: berth adopt --restamp."
+        ? "If it is this object's machine: berth adopt --restamp " +
+          `vm/${owner.name} -n ${owner.namespace}`
         : "Choose another spec.externalId, or move what stands there.",
   };
 }

@@ -1,16 +1,9 @@
 import { finalizers, virtualMachineKind, vmReasons } from "../../api/index.ts";
 import type { Claim, ClaimSpec, VirtualMachine } from "../../api/index.ts";
-import type { Failure, Seen } from "../../hypervisor/index.ts";
+import type { Seen } from "../../hypervisor/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
-import {
-  addFinalizer,
-  again,
-  settled,
-  stalled,
-  removeFinalizer,
-  type Outcome,
-} from "../../runtime/index.ts";
-import { absent } from "./absent.ts";
+import { addFinalizer, again, settled, stalled, type Outcome } from "../../runtime/index.ts";
+import { goWithout, holdBack, mayBeSilent } from "./away.ts";
 import { declare, type Declaring } from "./declare.ts";
 import { endBeginning, isInSomeLine, mayBegin, slotMs, waitInLine } from "./beginning.ts";
 import { performStep, restartHandled } from "./effects.ts";
@@ -19,13 +12,14 @@ import { cloneHints } from "./fills.ts";
 import { askAgainMs, askGuest } from "./guest.ts";
 import { chooseKeeper, dropKeeper, findKeeper, lookAtKeeper, recordKeeper } from "./keeper.ts";
 import { keptDisks } from "./kept-disks.ts";
+import { finish, letGo } from "./letting-go.ts";
 import type { Next, OpenOperation, PlanInput } from "./next.ts";
+import { pauseVm } from "./pausing.ts";
 import { planVm } from "./plan.ts";
 import { startIntent } from "./plan-power.ts";
 import { seedSecondsLeft } from "./plan-seed.ts";
-import { reserveId } from "./reserve.ts";
+import { allWrong, reserveId } from "./reserve.ts";
 import { noWorker, settleOperation } from "./settling.ts";
-import { tellEnd } from "./tell-end.ts";
 import {
   annotationOf,
   declarationOf,
@@ -57,10 +51,16 @@ export async function reconcileVm(key: string, deps: VmDeps): Promise<Outcome> {
   const memory = deps.memory.get(key) ?? { avoid: [] };
   deps.memory.set(key, memory);
   const turn: Turn = { key, deps, memory, vm, isOpen: false };
-  if (annotationOf(vm.metadata, "paused") === "true") return pause(turn);
+  if (annotationOf(vm.metadata, "paused") === "true") return pauseVm(turn);
   const waiting = stillWaits(turn);
   if (waiting !== undefined) return waiting;
   delete memory.retry;
+  delete memory.isHeld;
+  return goOn(turn);
+}
+
+async function goOn(turn: Turn): Promise<Outcome> {
+  const { vm, deps } = turn;
   const isHeld = vm.metadata.finalizers?.includes(finalizers.machine) ?? false;
   if (isDeleting(vm)) return isHeld ? connectAndGo(turn) : settled;
   const objects = deps.client.of(virtualMachineKind);
@@ -73,14 +73,6 @@ function stillWaits(turn: Turn): Outcome | undefined {
   const waitMs = backoffMs(turn);
   if (waitMs > 0) return again("Backoff", waitMs);
   return isInLine(turn) ? again("Slot", slotMs) : undefined;
-}
-
-/** Nothing is done for it; an operation that is open stays open. */
-async function pause(turn: Turn): Promise<Outcome> {
-  turn.isOpen = true;
-  endBeginning(turn);
-  await writeView(turn, { state: { is: "paused" } });
-  return settled;
 }
 
 /** How long a failure still has to rest, unless a person changed something since. */
@@ -109,13 +101,10 @@ function forget(key: string, deps: VmDeps): Outcome {
 async function connectAndGo(turn: Turn): Promise<Outcome> {
   const { vm, deps } = turn;
   const name = vm.status?.hypervisor ?? vm.spec.hypervisorRef.name;
+  if (mayBeSilent(turn, name)) return holdBack(turn);
   const reach = deps.connections.of(name);
   turn.isOpen = vm.status?.operation !== undefined;
-  if (reach.is === "away") {
-    // No id was ever reserved for it, so there is nothing to look for.
-    if (isDeleting(vm) && (await holdsNothing(turn))) return letGo(turn);
-    return failVm(turn, awayFailure(turn, name, reach.failure));
-  }
+  if (reach.is === "away") return goWithout(turn, name, reach);
   const { connection } = reach;
   const connected: ConnectedTurn = Object.assign(turn, { connection, driver: connection.driver });
   const claim = await deps.ledger.find(vm);
@@ -127,18 +116,13 @@ async function connectAndGo(turn: Turn): Promise<Outcome> {
   return observeAndPlan(connected, open);
 }
 
-/** That it is not there at all is more than that it is not connected. */
-function awayFailure({ deps }: Turn, name: string, failure: Failure): Failure {
-  return deps.lookups.hypervisors.get(name) === undefined ? absent("Hypervisor", name) : failure;
-}
-
 async function observeAndPlan(
   turn: ConnectedTurn,
   open: OpenOperation | undefined,
 ): Promise<Outcome> {
   const { driver, claim, deps } = turn;
   const declaring = await declare(turn);
-  if (!declaring.ok) return failVm(turn, declaring.failure);
+  if (!declaring.ok) return failVm(turn, await allWrong(turn, declaring));
   if (claim === undefined) {
     return isDeleting(turn.vm) ? letGo(turn) : reserveFrom(turn, declaring.value);
   }
@@ -157,6 +141,8 @@ async function observeAndPlan(
     seenPool: poolOf(turn, claim.spec),
     hasAgentAnswered: hasAnswered(turn.vm),
     lastDone: turn.memory.done?.intent,
+    approved: annotationOf(turn.vm.metadata, "approve"),
+    lastNetworks: lastNetworks(turn.vm),
     keeper: await lookAtKeeper(turn),
     kept: isDeleting(turn.vm) ? [] : keptDisks(turn),
     changeOf: (path, machine) => driver.changeOf(path, machine),
@@ -172,6 +158,11 @@ function poolOf(
 ): PlanInput["seenPool"] {
   const row = connection.inventory.machines.find(({ externalId }) => externalId === id);
   return row && { name: row.pool };
+}
+
+function lastNetworks({ status }: VirtualMachine): Record<string, string> {
+  const cards = status?.networks ?? [];
+  return Object.fromEntries(cards.flatMap(({ name, device }) => (device ? [[name, device]] : [])));
 }
 
 /** Addresses that the agent told: it runs, so the guest has come up. */
@@ -277,7 +268,7 @@ async function act(turn: ConnectedTurn, next: Next, declaring: Declaring): Promi
       return waitVm(turn, next);
     case "fail":
       releaseSlots(turn);
-      return failVm(turn, next.failure);
+      return failVm(turn, next.failure, { plan: next.plan });
     case "protect":
       endBeginning(turn);
       await writeView(turn, { state: { is: "protected" } });
@@ -313,53 +304,6 @@ async function moveOn(turn: ConnectedTurn, next: Next & { do: "moveOn" }): Promi
   return again("MovedOn");
 }
 
-async function finish(
-  turn: ConnectedTurn,
-  how: "Retire" | "Release" | "Nothing",
-): Promise<Outcome> {
-  const { deps, claim } = turn;
-  if (claim !== undefined && how === "Retire") await deps.ledger.retire(claim);
-  if (claim !== undefined && how === "Release") {
-    await deps.ledger.release(claim, releaseReason(turn.seen));
-  }
-  if (claim !== undefined) tellEnd(turn, claim.spec, how);
-  return letGo(turn);
-}
-
-function releaseReason(seen: Seen | undefined): string {
-  if (seen?.at === "foreign" && seen.reason === "Husk") {
-    return "an empty reservation that nothing proves to be ours";
-  }
-  if (seen?.at === "absent") return "its machine was gone, and volumes that have to stay were not";
-  if (seen?.at !== "ours") return "retained by policy";
-  return "retained by policy while it was suspended, so its mark does not say so";
-}
-
-/** Nothing of ours is left, or it was let go: only now may the object go. */
-async function letGo(turn: Turn): Promise<Outcome> {
-  const { deps, key } = turn;
-  releaseSlots(turn);
-  endBeginning(turn);
-  const objects = deps.client.of(virtualMachineKind);
-  if (turn.claim === undefined && !(await holdsNothing(turn))) return again("NotYet");
-  const left = await removeFinalizer<VirtualMachine>(objects, turn.vm, finalizers.machine);
-  if (left === undefined) deps.vms.forget(key);
-  else deps.vms.note(left);
-  deps.memory.delete(key);
-  return settled;
-}
-
-/** No Claim is held for it: asked of the server, because what lies here may be old. */
-async function holdsNothing(turn: Turn): Promise<boolean> {
-  const { namespace = "", name = "" } = turn.vm.metadata;
-  const { ledger, vms, client } = turn.deps;
-  turn.vm = vms.note(await client.of(virtualMachineKind).get({ namespace, name }));
-  const { externalId, hypervisor = "" } = turn.vm.status ?? {};
-  if (externalId !== undefined && ledger.systemOf(hypervisor) === undefined) return false;
-  const claim = await ledger.find(turn.vm);
-  return claim.ok && claim.value === undefined;
-}
-
 async function rest(
   turn: ConnectedTurn,
   { drift, pending, isApplied }: Next & { do: "rest" },
@@ -370,6 +314,7 @@ async function rest(
   delete turn.memory.done;
   turn.isOpen = false;
   const wasReady = turn.vm.status?.failure === undefined && turn.vm.status?.operation === undefined;
+  tellDrift(turn, drift);
   const state = { is: "resting", drift, pending, isApplied } as const;
   const handled = { ...handledOf(turn), ...restartHandled(turn) };
   await writeView(turn, { state, handled });
@@ -382,6 +327,15 @@ async function rest(
   if (guest !== undefined) await writeView(turn, { state, handled, guest });
   const waits = [askAgainMs(turn), seedMs(turn)].filter((ms) => ms !== undefined);
   return waits.length === 0 ? settled : again("Guest", Math.min(...waits));
+}
+
+/** Once, when it is found: what it is stands in the condition. */
+function tellDrift({ vm, deps }: ConnectedTurn, drift: (Next & { do: "rest" })["drift"]): void {
+  const { conditions = [] } = vm.status ?? {};
+  const isTold = conditions.some(({ reason }) => reason === vmReasons.Drifted);
+  if (drift.length === 0 || isTold || vm.spec.driftPolicy !== "Warn") return;
+  const message = `Changed by hand: ${drift.map(({ path }) => path).join(", ")}.`.slice(0, 1024);
+  deps.events.event(vm, { type: "Warning", reason: vmReasons.Drifted, message });
 }
 
 /** A disc that still lies in the drive is taken out as soon as the guest has read it. */

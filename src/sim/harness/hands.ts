@@ -90,16 +90,17 @@ export class Hands {
     if (wire === undefined) return;
     const act = this.#dice.pick(["recycle", "recycle", "recycle", "edit", "stop"] as const);
     const kinds = this.#dice.pick([/./, /power|reboot|resume|suspend/, /destroy/]);
+    const acts = {
+      recycle: (found: Found) => this.#recycle(found),
+      edit: (found: Found) => this.#edit(found),
+      stop: (found: Found) => this.#stop(found),
+    };
     const strike = (id: string, kind?: string): void => {
       if (kind !== undefined && !kinds.test(kind)) return;
-      const isQuorate = site.model.cluster.isQuorate();
-      const isFree = (wire.effects.get(id) ?? 0) === 0 && !this.#isWorkedOn(site, id);
-      if (!isQuorate || !isFree || site.guests.get(id)?.by !== "berth") return;
+      if (!this.#isQuietHere(site, id)) return;
       wire.onBegin = undefined;
       wire.onGuarded = undefined;
-      if (act === "recycle") this.#recycle({ site, id });
-      if (act === "edit") this.#edit({ site, id });
-      if (act === "stop") this.#stop({ site, id });
+      acts[act]({ site, id });
     };
     if (this.#dice.chance(0.7)) wire.onBegin = strike;
     else wire.onGuarded = (id) => strike(id);
@@ -296,6 +297,13 @@ export class Hands {
     const wire = this.#world.wires.get(site.name);
     if ((wire?.effects.get(id) ?? 0) > 0 || wire?.beginning.get(id)?.isDead === false) return true;
     return !site.model.cluster.isQuorate() || this.#isWorkedOn(site, id);
+  }
+
+  /** A machine of Berth's that nothing is on its way to: what is decided of it was not sent yet. */
+  #isQuietHere(site: Site, id: string): boolean {
+    const effects = this.#world.wires.get(site.name)?.effects.get(id) ?? 0;
+    const isFree = effects === 0 && !this.#isWorkedOn(site, id);
+    return site.model.cluster.isQuorate() && isFree && site.guests.get(id)?.by === "berth";
   }
 
   #isWorkedOn(site: Site, id: string): boolean {

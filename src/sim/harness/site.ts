@@ -275,28 +275,45 @@ export class Site {
   /** New volumes belong to whoever acted; those that are gone are forgotten. */
   #volumesOf(by: Origin["by"], onlyIds: ReadonlySet<number> | undefined): void {
     const there = new Map<string, object>();
-    for (const { key, vmid, volume } of this.guestVolumes()) {
-      there.set(key, volume);
-      if (this.volumes.has(key)) continue;
-      // Handed over to another machine, it has another name and is the same.
-      const known = this.#origins.get(volume);
-      if (known === undefined && onlyIds !== undefined && !onlyIds.has(Number(vmid))) continue;
-      const made = { by, uid: by === "berth" ? this.creates.get(vmid) : undefined };
-      this.volumes.set(key, known ?? made);
+    for (const found of this.guestVolumes()) {
+      there.set(found.key, found.volume);
+      if (!this.volumes.has(found.key)) this.#newVolume(found, by, onlyIds);
     }
     const all = new Set(there.values());
-    for (const [key, origin] of this.volumes) {
-      const volume = there.get(key);
-      if (volume !== undefined) {
-        this.#origins.set(volume, origin);
-        this.#objects.set(key, volume);
-        continue;
-      }
-      const gone = this.#objects.get(key);
+    for (const [key, volume] of this.#forget(there)) {
+      const origin = this.volumes.get(key);
       this.volumes.delete(key);
       this.#objects.delete(key);
-      if (by === "berth" && !(gone !== undefined && all.has(gone))) this.#volumeGone(key, origin);
+      if (by !== "berth" || origin === undefined || all.has(volume ?? origin)) continue;
+      this.#volumeGone(key, origin);
     }
+  }
+
+  #newVolume(
+    { key, vmid, volume }: GuestVolume,
+    by: Origin["by"],
+    onlyIds: ReadonlySet<number> | undefined,
+  ): void {
+    // Handed over to another machine, it has another name and is the same.
+    const known = this.#origins.get(volume);
+    if (known === undefined && onlyIds?.has(Number(vmid)) === false) return;
+    const made = { by, uid: by === "berth" ? this.creates.get(vmid) : undefined };
+    this.volumes.set(key, known ?? made);
+  }
+
+  /** Remembers the volumes that are there, and answers which are not, by what they were. */
+  #forget(there: ReadonlyMap<string, object>): [key: string, volume: object | undefined][] {
+    const gone: [string, object | undefined][] = [];
+    for (const [key, origin] of this.volumes) {
+      const volume = there.get(key);
+      if (volume === undefined) {
+        gone.push([key, this.#objects.get(key)]);
+        continue;
+      }
+      this.#origins.set(volume, origin);
+      this.#objects.set(key, volume);
+    }
+    return gone;
   }
 
   #volumeGone(key: string, origin: Origin): void {

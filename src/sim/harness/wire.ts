@@ -100,37 +100,47 @@ export class Wire {
   }
 
   async #carry(request: PveRequest): Promise<PveReply> {
-    const { site, dice, weather, trace } = this.#options;
+    const { site, dice, weather } = this.#options;
     const { clock } = site;
     if (request.method !== "GET" && dice.chance(weather.late)) {
       void this.#arriveLate(request, dice.between(500, 25_000));
       await sleep(clock, 10);
-      return { type: "lost", detail: "socket hang up" };
+      return lost;
     }
     await sleep(clock, dice.between(1, 6) + dice.between(0, weather.delayMs));
     if (isCreate(request)) count(this.creating, subjectOf(request) ?? "", -1);
+    const held = await this.#heldUp(request);
+    if (held !== undefined) return held;
+    const reply = await this.#ask(request);
+    await sleep(clock, dice.between(1, 6) + dice.between(0, weather.delayMs));
+    return (await this.#spoilt(request)) ?? this.#garbled(request, reply);
+  }
+
+  /** What becomes of a request that does not arrive. */
+  async #heldUp(request: PveRequest): Promise<PveReply | undefined> {
+    const { site, dice, weather, trace } = this.#options;
     const refusal = dice.chance(weather.refuse) ? dice.pick(refusals) : undefined;
     if (refusal !== undefined) {
       trace.say(site.name, () => `${nameOf(request)}: ${refusal.status} from in between`);
       return { ...answer, ...refusal, body: "<html>" };
     }
-    if (dice.chance(weather.loseRequest)) {
-      trace.say(site.name, () => `${nameOf(request)}: lost on its way`);
-      await sleep(clock, dice.chance(0.5) ? 10 : giveUpMs);
-      return { type: "lost", detail: "socket hang up" };
-    }
-    const reply = await this.#ask(request);
-    await sleep(clock, dice.between(1, 6) + dice.between(0, weather.delayMs));
+    if (!dice.chance(weather.loseRequest)) return undefined;
+    trace.say(site.name, () => `${nameOf(request)}: lost on its way`);
+    await sleep(site.clock, dice.chance(0.5) ? 10 : giveUpMs);
+    return lost;
+  }
+
+  /** What becomes of a reply that does not come back. */
+  async #spoilt(request: PveRequest): Promise<PveReply | undefined> {
+    const { site, dice, weather, trace } = this.#options;
     if (dice.chance(weather.loseReply)) {
       trace.say(site.name, () => `${nameOf(request)}: the reply is lost`);
-      await sleep(clock, dice.chance(0.5) ? 10 : giveUpMs);
-      return { type: "lost", detail: "socket hang up" };
+      await sleep(site.clock, dice.chance(0.5) ? 10 : giveUpMs);
+      return lost;
     }
-    if (dice.chance(weather.gatewayTimeout)) {
-      trace.say(site.name, () => `${nameOf(request)}: 596`);
-      return { ...answer, status: 596, reason: "Connection timed out", body: "" };
-    }
-    return this.#garbled(request, reply);
+    if (!dice.chance(weather.gatewayTimeout)) return undefined;
+    trace.say(site.name, () => `${nameOf(request)}: 596`);
+    return { ...answer, status: 596, reason: "Connection timed out", body: "" };
   }
 
   async #arriveLate(request: PveRequest, afterMs: number): Promise<void> {
@@ -177,6 +187,8 @@ export class Wire {
 }
 
 const answer = { type: "answered", from: "pve1" } as const;
+
+const lost = { type: "lost", detail: "socket hang up" } as const;
 
 /** A proxy whose backend is away, and one that knows nobody. */
 const refusals: readonly [Refusal, ...Refusal[]] = [
