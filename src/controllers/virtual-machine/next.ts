@@ -128,7 +128,11 @@ export type Next =
   /** The same in the keeper's Claim. */
   | { readonly do: "recordKeeper"; readonly change: Partial<ClaimSpec> }
   /** The keeper was let go, is gone, or never came to be. */
-  | { readonly do: "dropKeeper"; readonly how: "Retire" | "Release" | "Forget" }
+  | {
+      readonly do: "dropKeeper";
+      readonly how: "Retire" | "Release" | "Forget";
+      readonly why?: string;
+    }
   | { readonly do: "step"; readonly step: Step }
   /** Look for volumes under the id that nothing refers to, and plan again. */
   | { readonly do: "sweep" }
