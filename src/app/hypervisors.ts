@@ -1,9 +1,10 @@
 import type { Connect, Credentials } from "../controllers/index.ts";
 import type { Hypervisor } from "../api/index.ts";
-import { httpsTransport, proxmoxDriver } from "../drivers/proxmox/index.ts";
+import { httpsTransport, proxmoxDialect, proxmoxDriver } from "../drivers/proxmox/index.ts";
 import type { HypervisorDriver } from "../hypervisor/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Random } from "../kernel/random.ts";
+import { failingSend, type ProcessFailpoints } from "./failpoints.ts";
 import type { HypervisorMetrics } from "./hypervisor-metrics.ts";
 import { missingDriver } from "./missing-driver.ts";
 import type { NoteCertificate } from "./program-metrics.ts";
@@ -13,6 +14,8 @@ export interface ConnectEnvironment {
   readonly random: Random;
   readonly metrics: HypervisorMetrics;
   readonly noteCertificate: NoteCertificate;
+  /** Undefined but in tests of crashes. */
+  readonly failpoints?: ProcessFailpoints | undefined;
 }
 
 /** The one place that knows which types of hypervisors there are. A new driver is a line here. */
@@ -27,6 +30,19 @@ export function createConnect(environment: ConnectEnvironment): Connect {
     }
   };
 }
+
+/** What a type of hypervisor does with a shape, as far as that is known without asking it. */
+export function dialectOf({ spec, status }: Hypervisor): Dialect | undefined {
+  switch (spec.type) {
+    case "proxmox":
+      return proxmoxDialect(status?.version ?? "");
+    case "libvirt":
+    case "vsphere":
+      return undefined;
+  }
+}
+
+type Dialect = Pick<HypervisorDriver, "fit" | "changeOf">;
 
 function connectProxmox(
   { metadata, spec }: Hypervisor,
@@ -50,7 +66,10 @@ function connectProxmox(
   });
   const exclusive = (spec.storages ?? []).filter((storage) => storage.exclusive === true);
   return proxmoxDriver({
-    send: environment.metrics.measure(transport.send, hypervisor),
+    send: failingSend(
+      environment.metrics.measure(transport.send, hypervisor),
+      environment.failpoints,
+    ),
     close: transport.close,
     tokenId: token.id,
     random: environment.random,

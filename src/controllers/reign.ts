@@ -40,6 +40,9 @@ export interface Ground {
 const concurrencyDefault = 32;
 /** What a tick does not show, as a changed note or cable, is seen at the latest then. */
 const vmResyncMs = 60 * 60_000;
+/** Of machines that waited for the same hypervisor, so many are woken in so long. */
+const wakesPerPace = 20;
+const paceMs = 200;
 /** The API server is away: it comes back, and until then nothing else can be done. */
 const apiAwayPolicy: RetryPolicy = {
   delaysMs: [500, 1_000, 2_000, 5_000, 10_000],
@@ -93,6 +96,7 @@ export class Reign {
     this.#unlisten = this.#connections.on({
       changed: (name) => this.#hypervisorChanged(name),
       improved: (name) => this.#retryFailed(name),
+      trusted: (name) => this.#wakeHeld(name),
       rows: (name, externalIds) => this.#rowsChanged(name, new Set(externalIds)),
       looked: (name, inventory) => this.#compare(name, inventory),
     });
@@ -152,6 +156,7 @@ export class Reign {
       objects: this.#hypervisors,
       sessions: this.#sessions,
       reports: this.#reports,
+      lookNow: (name: string) => this.#controllers.hypervisor.wake(name),
     };
     return this.#start({
       name: "hypervisor",
@@ -239,22 +244,32 @@ export class Reign {
   #hypervisorChanged(name: string): void {
     const { informers, slots } = this.#ground;
     slots.refresh();
-    for (const key of keysOf(informers.vms, "hypervisor", name)) {
-      const memory = this.#vmMemory.get(key);
-      if (memory !== undefined) delete memory.retry;
-      this.#lookNow(key);
-    }
+    this.#wakePaced(keysOf(informers.vms, "hypervisor", name));
     for (const { metadata } of informers.images.list()) {
       this.#controllers.image.wake(objectKey(metadata));
     }
   }
 
   #retryFailed(name: string): void {
-    for (const { metadata, status } of this.#ground.informers.vms.byIndex("hypervisor", name)) {
-      if (status?.failure === undefined) continue;
-      const memory = this.#vmMemory.get(objectKey(metadata));
+    const vms = this.#ground.informers.vms.byIndex("hypervisor", name);
+    const failed = vms.filter(({ status }) => status?.failure !== undefined);
+    this.#wakePaced(failed.map(({ metadata }) => objectKey(metadata)));
+  }
+
+  #wakeHeld(name: string): void {
+    const keys = keysOf(this.#ground.informers.vms, "hypervisor", name);
+    this.#wakePaced(keys.filter((key) => this.#vmMemory.get(key)?.isHeld === true));
+  }
+
+  /** Whatever they waited for: a thousand at once would be the next outage. */
+  #wakePaced(keys: readonly string[]): void {
+    for (const [index, key] of keys.entries()) {
+      const memory = this.#vmMemory.get(key);
+      // Also one that stands in line for slots looks.
       if (memory !== undefined) delete memory.retry;
-      this.#controllers.vm.wake(objectKey(metadata));
+      if (memory !== undefined) delete memory.line;
+      const delayMs = Math.floor(index / wakesPerPace) * paceMs;
+      this.#controllers.vm.enqueue(key, { delayMs });
     }
   }
 

@@ -33,13 +33,20 @@ export interface StageOptions extends Pick<ModelOptions, "timing" | "fetch"> {
   readonly nodes?: readonly string[];
   /** Stands between driver and model: it may lose, change or hold a reply. */
   readonly between?: (request: PveRequest, send: Send) => Promise<PveReply>;
+  /** Stands between the controllers and the driver. */
+  readonly around?: (driver: HypervisorDriver) => HypervisorDriver;
 }
 
 /** A simulated Proxmox cluster on the world's clock, and drivers for it. */
 function simulateProxmox(
   release: Release,
   { clock, random }: { readonly clock: Clock; readonly random: Random },
-  { between, nodes = ["pve1", "pve2", "pve3"], ...unusual }: StageOptions,
+  {
+    between,
+    around = (driver) => driver,
+    nodes = ["pve1", "pve2", "pve3"],
+    ...unusual
+  }: StageOptions,
 ): Simulated {
   const options = { release, nodes, clock, random, password: "secret", tokenSecret };
   const model = new ProxmoxModel({ state: smallCluster(options), clock, random, ...unusual });
@@ -49,7 +56,8 @@ function simulateProxmox(
     requests.push(request);
     return between === undefined ? wire(request) : between(request, wire);
   };
-  return { model, requests, wire, driver: () => proxmoxDriver({ send, tokenId, random }) };
+  const driver = (): HypervisorDriver => around(proxmoxDriver({ send, tokenId, random }));
+  return { model, requests, wire, driver };
 }
 
 /** The wire between driver and model, as HTTPS would have it. */

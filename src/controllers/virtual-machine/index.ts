@@ -3,6 +3,7 @@ export { desireMachine, type Desired } from "./desired.ts";
 export type { Declared, Next, OpenOperation, PlanInput } from "./next.ts";
 export { Places } from "./places.ts";
 export { planVm } from "./plan.ts";
+export { previewNewVm, previewVm, type Dialect, type Preview } from "./preview.ts";
 export { reconcileVm } from "./reconcile.ts";
 export { statusOf, type VmView } from "./status.ts";
 export type { Step, StepName } from "./steps.ts";

@@ -1,9 +1,10 @@
 import type { Claim, ClaimSpec } from "../../api/index.ts";
 import { again, type Outcome } from "../../runtime/index.ts";
 import { isHeld, type Reservation } from "../claims/index.ts";
+import { combined } from "../failures/index.ts";
 import { failVm } from "./failing.ts";
 import type { KeeperView, Next } from "./next.ts";
-import { combined, idFailures, idsToAvoid } from "./reserve.ts";
+import { idFailures, idsToAvoid } from "./reserve.ts";
 import { isDeleting, type ConnectedTurn } from "./turn.ts";
 
 /** It takes nothing that a quota counts: what it holds was another's, and is again. */
@@ -43,7 +44,8 @@ export async function chooseKeeper(
 ): Promise<Outcome> {
   const { claim, deps, driver, connection } = turn;
   if (claim === undefined) return again("NotClaimed");
-  if (claim.spec.keeper !== undefined) return reserveKeeper(turn, claim);
+  const { keeper: named } = claim.spec;
+  if (named !== undefined) return reserveKeeper(turn, claim, named);
   const known = deps.ledger
     .keepersFor(claim.spec.owner.namespace, connection.systemId)
     .find((keeper) => isUsable(keeper, claim.spec, from));
@@ -72,9 +74,12 @@ function isUsable(
   );
 }
 
-async function reserveKeeper(turn: ConnectedTurn, claim: Claim): Promise<Outcome> {
+async function reserveKeeper(
+  turn: ConnectedTurn,
+  claim: Claim,
+  { externalId, identity }: NonNullable<ClaimSpec["keeper"]>,
+): Promise<Outcome> {
   const { deps, connection, vm } = turn;
-  const { externalId = "", identity = "" } = claim.spec.keeper ?? {};
   const there = (await deps.ledger.read(connection.systemId, externalId))?.spec;
   if (there === undefined) {
     // A new one is made to give disks to, and never to take any from.

@@ -1,4 +1,4 @@
-import type { ClaimSpec, VirtualMachineSpec } from "../../api/index.ts";
+import type { ClaimSpec, VirtualMachineSpec, VirtualMachineStatus } from "../../api/index.ts";
 import type {
   Basis,
   Change,
@@ -103,6 +103,10 @@ export interface PlanInput {
   readonly isPowerUnasked?: boolean;
   /** The intent of what was done last and ended well, as far as this process knows. */
   readonly lastDone?: string | undefined;
+  /** The plan that a person approved, by its hash. */
+  readonly approved?: string | undefined;
+  /** Where its network cards were last seen, by name. */
+  readonly lastNetworks?: Readonly<Record<string, string>>;
   /** What the change of a field costs here. */
   readonly changeOf?: (path: string, machine: Machine) => Change;
   readonly keeper?: KeeperView | undefined;
@@ -131,7 +135,12 @@ export type Next =
   /** Look again, this time also at the power, and plan again. */
   | { readonly do: "look" }
   | { readonly do: "wait"; readonly kind: "Lock" | "Task"; readonly name: string }
-  | { readonly do: "fail"; readonly failure: Failure }
+  /** With a plan: what a person may approve, and that would mend it. */
+  | {
+      readonly do: "fail";
+      readonly failure: Failure;
+      readonly plan?: VirtualMachineStatus["plan"];
+    }
   /** deletionProtection is on. */
   | { readonly do: "protect" }
   /** Nothing of ours is left; the object may go. */

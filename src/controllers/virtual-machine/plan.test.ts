@@ -201,6 +201,20 @@ const cases: readonly Case[] = [
     next: "finish Retire",
   },
   {
+    reason: "Retain keeps the disks also where somebody took the machine away",
+    input: {
+      seen: absent,
+      declared: { ...leaving, fate: "Retain" },
+      leftovers: [{ ...leftover, proof: "Claimed" }],
+    },
+    next: "finish Release",
+  },
+  {
+    reason: "Retain has nothing to keep where nothing is left",
+    input: { seen: absent, declared: { ...leaving, fate: "Retain" }, leftovers: [] },
+    next: "finish Retire",
+  },
+  {
     reason: "an absence that may not last ends no deletion",
     input: { claim: reserved, seen: absent, declared: leaving, open },
     next: "wait Task",
@@ -406,6 +420,16 @@ const cases: readonly Case[] = [
     reason: "nor while it sleeps: its memory has data for that disk",
     input: { declared: leaving, seen: ours({ power: "Suspended", volumes: withByHand }) },
     next: "step Start",
+  },
+  {
+    reason: "what has to stay of a machine that others destroyed is still named by its Claim",
+    input: {
+      declared: leaving,
+      seen: absent,
+      claim: { ...claim, volumes: [{ ...volume, state: "Attached", onDelete: "Retain" }] },
+      leftovers: [{ ...leftover, volume: volume.id, proof: "Claimed" }],
+    },
+    next: "finish Release",
   },
   ...keeperCases(),
   {

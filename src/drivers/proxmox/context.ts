@@ -15,6 +15,8 @@ export interface DriverContext {
   readonly settings: ProxmoxSettings;
   /** The version, once it was asked for; the newest until then. */
   readonly release: () => Release;
+  /** The token's rights, as GET /access/permissions had them last; undefined until then. */
+  readonly permissions: () => unknown;
 }
 
 export interface ProxmoxSettings {

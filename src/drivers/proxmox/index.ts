@@ -12,6 +12,7 @@ export { newTokenCommands, olderReleaseNotes } from "./doctor/grants.ts";
 export { defaultPort, probeEndpoint } from "./doctor/probe.ts";
 export type { Probe, ShownCertificate } from "./doctor/probe.ts";
 export { parseInventory } from "./doctor/parse-inventory.ts";
+export { proxmoxDialect } from "./dialect.ts";
 export { proxmoxDriver } from "./driver.ts";
 export type { ProxmoxOptions } from "./driver.ts";
 export type { FieldLine } from "./changes/field-line.ts";
