@@ -2,7 +2,16 @@ import { again, type Outcome } from "../../runtime/index.ts";
 import { declarationOf, writeView, type ConnectedTurn, type Turn } from "./turn.ts";
 
 /** It is woken when its turn comes. */
-export const slotMs = 30_000;
+const slotMs = 30_000;
+/** Nobody moves up in a line by looking; this often it is looked at all the same. */
+const lookInLineMs = 5 * 60_000;
+
+/** A failure rests, or its turn at a slot has not come. */
+export function stillWaits(turn: Turn): Outcome | undefined {
+  const waitMs = backoffMs(turn);
+  if (waitMs > 0) return again("Backoff", waitMs);
+  return isInLine(turn) ? again("Slot", slotMs) : undefined;
+}
 
 /**
  * Whether a new machine may begin. Those that have begun and are not copied yet would otherwise
@@ -33,8 +42,23 @@ export async function waitInLine(turn: ConnectedTurn, names: readonly string[]):
   return again("Slot", slotMs);
 }
 
+/** How long a failure still has to rest, unless a person changed something since. */
+function backoffMs({ memory, vm, deps }: Turn): number {
+  const { retry } = memory;
+  if (retry === undefined || retry.declaration !== declarationOf(vm)) return 0;
+  return retry.atMs - deps.clock.nowMs();
+}
+
+/** Nothing can be done before its turn comes, and nothing is known to have changed. */
+function isInLine(turn: Turn): boolean {
+  const { line } = turn.memory;
+  if (line === undefined || line.declaration !== declarationOf(turn.vm)) return false;
+  const waitedMs = turn.deps.clock.monotonicMs() - line.sinceMs;
+  return isInSomeLine(turn) && waitedMs < lookInLineMs;
+}
+
 /** Whether it waits for slots that were not offered to it yet. */
-export function isInSomeLine({ deps, key }: Turn): boolean {
+function isInSomeLine({ deps, key }: Turn): boolean {
   return deps.slots.isWaiting(key) || deps.slots.isWaiting(beginnerOf(key));
 }
 

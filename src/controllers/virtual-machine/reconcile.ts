@@ -1,14 +1,12 @@
 import { finalizers, virtualMachineKind, vmReasons } from "../../api/index.ts";
-import type { Claim, ClaimSpec, VirtualMachine } from "../../api/index.ts";
-import type { Seen } from "../../hypervisor/index.ts";
+import type { ClaimSpec, VirtualMachine } from "../../api/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
 import { addFinalizer, again, settled, stalled, type Outcome } from "../../runtime/index.ts";
 import { goWithout, holdBack, mayBeSilent } from "./away.ts";
+import { endBeginning, mayBegin, stillWaits, waitInLine } from "./beginning.ts";
 import { declare, type Declaring } from "./declare.ts";
-import { endBeginning, isInSomeLine, mayBegin, slotMs, waitInLine } from "./beginning.ts";
 import { performStep, restartHandled } from "./effects.ts";
 import { failVm, handledOf, hasGivenUp } from "./failing.ts";
-import { cloneHints } from "./fills.ts";
 import { askAgainMs, askGuest } from "./guest.ts";
 import { chooseKeeper, dropKeeper, findKeeper, lookAtKeeper } from "./keeper.ts";
 import { keptDisks } from "./kept-disks.ts";
@@ -16,13 +14,12 @@ import { finish, letGo } from "./letting-go.ts";
 import type { Next, OpenOperation, PlanInput } from "./next.ts";
 import { pauseVm } from "./pausing.ts";
 import { planVm } from "./plan.ts";
-import { startIntent } from "./plan-power.ts";
 import { seedSecondsLeft } from "./plan-seed.ts";
 import { allWrong, reserveId } from "./reserve.ts";
-import { noWorker, settleOperation } from "./settling.ts";
+import { settleOperation } from "./settling.ts";
+import { needsPower, see } from "./sight.ts";
 import {
   annotationOf,
-  declarationOf,
   isDeleting,
   releaseSlots,
   writeView,
@@ -32,16 +29,9 @@ import {
 } from "./turn.ts";
 import { waitVm } from "./waiting.ts";
 
-/** Steps after which a machine that never stood may run. */
-const powerSteps: ReadonlySet<string> = new Set(["Start", "PowerOff", "Suspend", "Resume"]);
-
 /** As many things as are written down in a row on one sight. */
 const recordsMax = 3;
 
-/** Nobody moves up in a line by looking; this often it is looked at all the same. */
-const lookInLineMs = 5 * 60_000;
-/** What preflight saw of an id counts for so long. */
-const freshMs = 60_000;
 const settleMs = 1_000;
 
 /** Moves one VM a single step toward its spec. Kill it at any await, run it again: no leak. */
@@ -66,28 +56,6 @@ async function goOn(turn: Turn): Promise<Outcome> {
   const objects = deps.client.of(virtualMachineKind);
   turn.vm = deps.vms.note(await addFinalizer<VirtualMachine>(objects, vm, finalizers.machine));
   return hasGivenUp(turn) ? stalled("GivenUp") : connectAndGo(turn);
-}
-
-/** A failure rests, or its turn at a slot has not come. */
-function stillWaits(turn: Turn): Outcome | undefined {
-  const waitMs = backoffMs(turn);
-  if (waitMs > 0) return again("Backoff", waitMs);
-  return isInLine(turn) ? again("Slot", slotMs) : undefined;
-}
-
-/** How long a failure still has to rest, unless a person changed something since. */
-function backoffMs({ memory, vm, deps }: Turn): number {
-  const { retry } = memory;
-  if (retry === undefined || retry.declaration !== declarationOf(vm)) return 0;
-  return retry.atMs - deps.clock.nowMs();
-}
-
-/** Nothing can be done before its turn comes, and nothing is known to have changed. */
-function isInLine(turn: Turn): boolean {
-  const { line } = turn.memory;
-  if (line === undefined || line.declaration !== declarationOf(turn.vm)) return false;
-  const waitedMs = turn.deps.clock.monotonicMs() - line.sinceMs;
-  return isInSomeLine(turn) && waitedMs < lookInLineMs;
 }
 
 function forget(key: string, deps: VmDeps): Outcome {
@@ -183,36 +151,6 @@ async function lookCloser(turn: ConnectedTurn, input: PlanInput, next: Next): Pr
   const leftovers = await driver.leftovers(claim.spec);
   if (!leftovers.ok) return { do: "fail", failure: leftovers.failure };
   return planVm({ ...input, claim: claim.spec, leftovers: leftovers.value });
-}
-
-/** What stands under the Claim. Nothing does where nothing was ever sent: preflight has looked. */
-async function see(turn: ConnectedTurn, claim: Claim, withoutPower: boolean): Promise<Seen> {
-  const { memory, deps, driver, vm } = turn;
-  if (isFresh(turn, claim)) return { at: "absent" };
-  delete memory.reserved;
-  const { sight } = memory;
-  delete memory.sight;
-  if (sight !== undefined && withoutPower) return sight;
-  const sinceMs = Date.parse(claim.spec.reservedAt ?? formatTime(deps.clock.nowMs()));
-  const workerNeverStarted = vm.status?.operation?.task === noWorker;
-  const hints = { sinceMs, workerNeverStarted, withoutPower, ...cloneHints(turn) };
-  return driver.observe(claim.spec, hints);
-}
-
-/** Also after a while in line: whoever took the id since keeps it, because making it is refused. */
-function isFresh({ memory, deps, vm }: ConnectedTurn, { metadata, spec }: Claim): boolean {
-  const { claim, sinceMs = 0 } = memory.reserved ?? {};
-  const isKnown = claim === metadata.name && vm.status?.operation === undefined;
-  const isNew = deps.clock.monotonicMs() - sinceMs < freshMs;
-  return isKnown && isNew && spec.state === "Reserved";
-}
-
-/** A machine in the making was never started, as long as nobody wrote down that it should be. */
-function needsPower({ vm, memory }: ConnectedTurn, claim: ClaimSpec): boolean {
-  const isMaking = !claim.everStood && !isDeleting(vm);
-  const { operation, powerState } = vm.status ?? {};
-  const wasAsked = powerState !== undefined || memory.done?.intent === startIntent;
-  return !isMaking || wasAsked || powerSteps.has(operation?.step ?? "");
 }
 
 /**
