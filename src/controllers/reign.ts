@@ -1,10 +1,11 @@
-import type { Hypervisor, VirtualMachine, VMImage } from "../api/index.ts";
+import type { Hypervisor, Orphan, VirtualMachine, VMImage } from "../api/index.ts";
 import type { Informer } from "../client/index.ts";
 import { NetworkError } from "../client/index.ts";
 import type { Inventory, InventoryMachine } from "../hypervisor/index.ts";
 import { objectKey, type KubeObject } from "../kernel/object.ts";
 import {
   createEventRecorder,
+  createMetrics,
   ownObjects,
   relatedObjects,
   startController,
@@ -20,8 +21,28 @@ import { Ledger, reconcileClaim, WrittenObjects } from "./claims/index.ts";
 import { Connections, reconcileHypervisor, type Session } from "./hypervisor/index.ts";
 import type { Informers } from "./informers.ts";
 import type { ControllersOptions } from "./options.ts";
-import { reconcileVm, TaskPace, type VmMemory } from "./virtual-machine/index.ts";
-import { imagesWanted, reconcileImage, wishesFor, type ImageMemory } from "./vm-image/index.ts";
+import {
+  blockedId,
+  orphanFigures,
+  reconcileOrphan,
+  reconcileSweep,
+  Sweeps,
+  type OrphanMemory,
+} from "./orphan/index.ts";
+import {
+  forbidden,
+  namedVolumes,
+  reconcileVm,
+  TaskPace,
+  type VmMemory,
+} from "./virtual-machine/index.ts";
+import {
+  fileNameOf,
+  imagesWanted,
+  reconcileImage,
+  wishesFor,
+  type ImageMemory,
+} from "./vm-image/index.ts";
 
 /** What all controllers of one term stand on. */
 export interface Ground {
@@ -58,7 +79,13 @@ export class Reign {
   readonly #sessions = new Map<string, Session>();
   readonly #vmMemory = new Map<string, VmMemory>();
   readonly #imageMemory = new Map<string, ImageMemory>();
-  readonly #controllers: Record<"claim" | "hypervisor" | "image" | "vm", Controller>;
+  readonly #orphans: WrittenObjects<Orphan>;
+  readonly #orphanMemory = new Map<string, OrphanMemory>();
+  readonly #sweeps = new Sweeps();
+  readonly #controllers: Record<
+    "claim" | "hypervisor" | "image" | "vm" | "sweep" | "orphan",
+    Controller
+  >;
   readonly #unlisten: () => void;
 
   constructor(ground: Ground) {
@@ -69,6 +96,7 @@ export class Reign {
     this.#hypervisors = new WrittenObjects(informers.hypervisors);
     this.#vms = new WrittenObjects(informers.vms);
     this.#images = new WrittenObjects(informers.images);
+    this.#orphans = new WrittenObjects(informers.orphans);
     this.#ledger.systemOf = (name) => this.#hypervisors.get(name)?.spec.systemId;
     const component = "berth.dev/controllers";
     this.#events = createEventRecorder({ client, clock, random, component, instance });
@@ -77,7 +105,9 @@ export class Reign {
       hypervisor: this.#startHypervisors(),
       image: this.#startImages(),
       vm: this.#startVms(),
+      ...this.#startOrphans(),
     };
+    this.#sweeps.wake = (name) => this.#controllers.sweep.wake(name);
     this.#unlisten = this.#connections.on({
       changed: (name) => this.#hypervisorChanged(name),
       improved: (name) => this.#retryFailed(name),
@@ -129,6 +159,7 @@ export class Reign {
       ledger: this.#ledger,
       objects: this.#hypervisors,
       sessions: this.#sessions,
+      suspicionOf: (name: string) => this.#sweeps.suspicionOf(name),
     };
     return this.#start({
       name: "hypervisor",
@@ -203,9 +234,71 @@ export class Reign {
     });
   }
 
+  /** What looks for things that nothing declares, and what does what is decided about them. */
+  #startOrphans(): Record<"sweep" | "orphan", Controller> {
+    const { options, informers, mayWrite } = this.#ground;
+    const { vms, hypervisors, claims, images, orphans } = informers;
+    const { client, clock, random } = options;
+    const shared = {
+      client,
+      clock,
+      connections: this.#connections,
+      ledger: this.#ledger,
+      events: this.#events,
+      figures: orphanFigures(options.metrics ?? createMetrics()),
+      sweeps: this.#sweeps,
+      hypervisors,
+    };
+    const wakeOrphan = (name: string): void => this.#controllers.orphan.wake(name);
+    const sweepDeps = {
+      ...shared,
+      vms,
+      images,
+      claims,
+      orphans,
+      wakeOrphan,
+      imageFileOf: fileNameOf,
+    };
+    const orphanDeps = {
+      ...shared,
+      random,
+      fence: { mayWrite },
+      orphans: this.#orphans,
+      memory: this.#orphanMemory,
+      namedVolumes,
+      forbidden: (vm: VirtualMachine, hypervisor: Hypervisor) => {
+        return forbidden(vm, hypervisor, new Map());
+      },
+      mayDestroy: options.mayDestroy ?? (() => Promise.resolve(true)),
+      improved: (name: string) => this.#retryFailed(name),
+    };
+    const waitsFor = (vm: VirtualMachine): string[] => {
+      return blockedId(vm) === undefined ? [] : [vm.spec.hypervisorRef.name];
+    };
+    return {
+      sweep: this.#start({
+        name: "sweep",
+        sources: [
+          ownObjects(hypervisors),
+          relatedObjects(vms, waitsFor, blockedId),
+          onlyComplete(claims),
+          onlyComplete(images),
+          onlyComplete(orphans),
+        ],
+        reconcile: (key) => reconcileSweep(key, sweepDeps),
+      }),
+      orphan: this.#start({
+        name: "orphan",
+        sources: [ownObjects(orphans), onlyComplete(hypervisors)],
+        reconcile: (key) => reconcileOrphan(key, orphanDeps),
+      }),
+    };
+  }
+
   #hypervisorChanged(name: string): void {
     const { informers, slots } = this.#ground;
     slots.refresh();
+    this.#controllers.sweep.wake(name);
     for (const key of keysOf(informers.vms, "hypervisor", name)) {
       const memory = this.#vmMemory.get(key);
       if (memory !== undefined) delete memory.retry;

@@ -18,7 +18,7 @@ export interface LedgerOptions {
 
 /** What a new Claim says. */
 export interface Reservation {
-  readonly vm: VirtualMachine;
+  readonly vm: Pick<VirtualMachine, "metadata">;
   readonly hypervisor: ClaimSpec["hypervisor"];
   readonly externalId: string;
   readonly idChosenBy: ClaimSpec["idChosenBy"];
@@ -72,6 +72,12 @@ export class Ledger {
     return this.#claims.byIndex("system", systemId).map(({ spec }) => spec.externalId);
   }
 
+  /** Ids on a system that somebody holds. */
+  heldOn(systemId: string): string[] {
+    const held = this.#claims.byIndex("system", systemId).filter(({ spec }) => isHeld(spec));
+    return held.map(({ spec }) => spec.externalId);
+  }
+
   /** Claims that keep a Hypervisor from going away. */
   countOn(hypervisor: string): number {
     return this.#claims.byIndex("hypervisor", hypervisor).filter(({ spec }) => isHeld(spec)).length;
@@ -108,6 +114,12 @@ export class Ledger {
       const isOurs = spec.installation === installation && spec.role === "Machine";
       return spec.state === "Released" && spec.everStood && isHere && isOurs;
     });
+  }
+
+  /** The Claim under which an id was let go, as the server has it now. */
+  async releasedAs(systemId: string, externalId: string): Promise<Claim | undefined> {
+    const there = await this.#read(claimName(systemId, externalId));
+    return there?.spec.state === "Released" ? there : undefined;
   }
 
   /** What would be reserved, for whoever has to look before. */

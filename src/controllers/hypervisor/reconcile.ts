@@ -33,6 +33,8 @@ export interface HypervisorDeps {
   /** With the index `hypervisor`. */
   readonly vms: Informer<VirtualMachine>;
   readonly sessions: Map<string, Session>;
+  /** What is suddenly not there any more, for people; nothing where nothing is suspicious. */
+  readonly suspicionOf?: (hypervisor: string) => string | undefined;
   /** In place of spec.limits.pollSeconds. */
   readonly tickMs?: number | undefined;
 }
@@ -215,9 +217,11 @@ async function connected(
     resourceVersion: secret.resourceVersion,
     endpoints: [...spec.endpoints],
   };
-  await write(hypervisor, deps, { is: "connected", system, inventory, credentials });
-  const { systemId } = system;
-  const connection = { name, systemId, driver: session.driver, spec, inventory };
+  const suspicion = deps.suspicionOf?.(name);
+  await write(hypervisor, deps, { is: "connected", system, inventory, credentials, suspicion });
+  const { systemId, capabilities } = system;
+  const { driver } = session;
+  const connection = { name, systemId, driver, spec, capabilities, inventory };
   deps.connections.set(name, { is: "ready", connection });
   return again("Tick", tickMsOf(hypervisor, deps));
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { vmImageKind } from "../../api/index.ts";
-import { httpForm, proxmoxDriver, wholeBody } from "../../drivers/proxmox/index.ts";
+import { authHeaders, httpForm, proxmoxDriver, wholeBody } from "../../drivers/proxmox/index.ts";
 import type { PveReply, PveRequest, Send } from "../../drivers/proxmox/index.ts";
 import type { HypervisorDriver } from "../../hypervisor/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
@@ -71,9 +71,8 @@ const authority: PveReply = {
 async function asHttp(request: PveRequest): Promise<ApiRequest> {
   const { method } = request;
   const { path, contentType, body } = httpForm(request);
-  const authorization = `PVEAPIToken=${tokenId}=${tokenSecret}`;
   const headers = {
-    authorization,
+    ...authHeaders(request, { id: tokenId, secret: tokenSecret }),
     ...(contentType === undefined ? {} : { "content-type": contentType }),
   };
   const whole = await wholeBody(body);

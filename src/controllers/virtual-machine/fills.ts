@@ -1,4 +1,4 @@
-import type { VMImage } from "../../api/index.ts";
+import type { VirtualMachine, VMImage } from "../../api/index.ts";
 import { answered, failed } from "../../hypervisor/index.ts";
 import type { Answer, Failure, Fill } from "../../hypervisor/index.ts";
 import { absent, lookUpImage } from "./absent.ts";
@@ -143,4 +143,10 @@ function notHere({ metadata }: VMImage, why: string): Failure {
     message: `The image ${metadata.name ?? ""} cannot be used here: ${why}.`,
     remedy: "Name another image, or another Hypervisor.",
   };
+}
+
+/** A volume that becomes the machine's own, by the name of its disk. */
+export function takesOf({ spec }: VirtualMachine): Readonly<Record<string, string>> {
+  const { importedDisk } = spec.source ?? {};
+  return importedDisk?.mode === "Take" ? { [importedDisk.disk]: importedDisk.diskId } : {};
 }

@@ -4,7 +4,7 @@ import { again, type Outcome } from "../../runtime/index.ts";
 import type { Reservation } from "../claims/index.ts";
 import type { Desired } from "./desired.ts";
 import { failVm } from "./failing.ts";
-import { cloningOf } from "./fills.ts";
+import { cloningOf, takesOf } from "./fills.ts";
 import { overQuota } from "./permissions.ts";
 import { notOurs } from "./plan.ts";
 import { findTakeover } from "./takeover.ts";
@@ -42,7 +42,8 @@ export async function reserveId(
   const taken = await chosenIdFailure(turn, claim);
   if (taken !== undefined) return failVm(turn, taken);
   const cloning = cloningOf(turn);
-  const draft = { claim, node, shape, disks: newDisks(turn, disks) };
+  const takes = Object.values(takesOf(turn.vm));
+  const draft = { claim, node, shape, disks: newDisks(turn, disks), takes };
   const { findings, volumesBefore } = await driver.preflight(
     cloning === undefined ? draft : { ...draft, clone: cloning },
   );
