@@ -11,10 +11,10 @@ export function createConnect(environment: {
   readonly clock: Clock;
   readonly random: Random;
 }): Connect {
-  return (hypervisor, credentials) => {
+  return (hypervisor, credentials, unlock) => {
     switch (hypervisor.spec.type) {
       case "proxmox":
-        return connectProxmox(hypervisor, credentials ?? {}, environment);
+        return connectProxmox(hypervisor, { ...environment, credentials: credentials ?? {}, unlock });
       case "libvirt":
       case "vsphere":
         return missingDriver(hypervisor.spec.type);
@@ -24,9 +24,14 @@ export function createConnect(environment: {
 
 function connectProxmox(
   { spec }: Hypervisor,
-  credentials: Credentials,
-  environment: { readonly clock: Clock; readonly random: Random },
+  environment: {
+    readonly clock: Clock;
+    readonly random: Random;
+    readonly credentials: Credentials;
+    readonly unlock?: Credentials | undefined;
+  },
 ): HypervisorDriver {
+  const { credentials, unlock } = environment;
   const { ca, fingerprints, serverName } = spec.tls ?? {};
   const token = { id: credentials["tokenId"] ?? "", secret: credentials["tokenSecret"] ?? "" };
   const transport = httpsTransport({
@@ -47,9 +52,16 @@ function connectProxmox(
     tokenId: token.id,
     random: environment.random,
     callsPerNode: spec.limits.callsPerNode,
+    unlock: unlock && accountOf(unlock),
     settings: {
       ...(spec.idRange === undefined ? {} : { idRange: spec.idRange }),
       exclusiveStorages: exclusive.map(({ name }) => name),
     },
   });
+}
+
+/** Root's own login, which alone may clear a lock. */
+function accountOf(secret: Credentials): { username: string; password: string } | undefined {
+  const { username, password } = secret;
+  return username === undefined || password === undefined ? undefined : { username, password };
 }

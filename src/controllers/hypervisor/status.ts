@@ -15,6 +15,7 @@ export type HypervisorView =
       readonly system: SystemView;
       readonly inventory: Inventory;
       readonly credentials?: HypervisorStatus["credentials"] | undefined;
+      readonly unlockCredentials?: HypervisorStatus["credentials"] | undefined;
       /** What is suddenly not there any more. */
       readonly suspicion?: string | undefined;
     }
@@ -43,13 +44,14 @@ export function hypervisorStatusOf(
     const other = conflictsWith === undefined ? {} : { conflictsWith };
     return { ...common, ...other, failure: view.failure };
   }
-  const { system, inventory, credentials } = view;
+  const { system, inventory, credentials, unlockCredentials } = view;
   return {
     ...common,
     version: system.version,
     systemId: system.systemId,
     endpoint: hypervisor.spec.endpoints[0] ?? "",
     ...(credentials === undefined ? {} : { credentials }),
+    ...(unlockCredentials === undefined ? {} : { unlockCredentials }),
     nodes: nodesOf(inventory),
     storages: storagesOf(inventory, kept.storages ?? []),
     capabilities: [...system.capabilities].toSorted(),

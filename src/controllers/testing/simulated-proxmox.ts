@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { vmImageKind } from "../../api/index.ts";
 import { authHeaders, httpForm, proxmoxDriver, wholeBody } from "../../drivers/proxmox/index.ts";
-import type { PveReply, PveRequest, Send } from "../../drivers/proxmox/index.ts";
+import type { PveReply, PveRequest, Send, UnlockAccount } from "../../drivers/proxmox/index.ts";
 import type { HypervisorDriver } from "../../hypervisor/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Random } from "../../kernel/random.ts";
@@ -27,7 +27,11 @@ interface Simulated {
 }
 
 /** A simulated Proxmox cluster on the world's clock, and drivers for it. */
-function simulateProxmox(release: Release, clock: Clock, random: Random): Simulated {
+function simulateProxmox(
+  { release = "8.4", unlock }: ProxmoxOptions,
+  clock: Clock,
+  random: Random,
+): Simulated {
   const nodes = ["pve1", "pve2", "pve3"];
   const options = { release, nodes, clock, random, password: "secret", tokenSecret };
   const model = new ProxmoxModel({ state: smallCluster(options), clock, random });
@@ -37,7 +41,8 @@ function simulateProxmox(release: Release, clock: Clock, random: Random): Simula
     requests.push(request);
     return wire(request);
   };
-  return { model, requests, driver: () => proxmoxDriver({ send, tokenId, random }) };
+  const driver = (): HypervisorDriver => proxmoxDriver({ send, tokenId, random, unlock });
+  return { model, requests, driver };
 }
 
 /** The wire between driver and model, as HTTPS would have it. */
@@ -87,11 +92,18 @@ export interface SimulatedWorld {
   readonly requests: PveRequest[];
 }
 
+export interface ProxmoxOptions {
+  readonly release?: Release;
+  /** Root's login, for unlocking. */
+  readonly unlock?: UnlockAccount;
+}
+
 /** A whole Berth with a simulated Proxmox cluster, whose node has the image. */
-export async function openProxmox(release: Release = "8.4"): Promise<SimulatedWorld> {
+export async function openProxmox(given: Release | ProxmoxOptions = {}): Promise<SimulatedWorld> {
+  const options = typeof given === "string" ? { release: given } : given;
   const made: { simulated?: Simulated } = {};
   const world = await openWorld((clock) => {
-    made.simulated = simulateProxmox(release, clock, countingRandom(99));
+    made.simulated = simulateProxmox(options, clock, countingRandom(99));
     return made.simulated.driver;
   });
   assert.ok(made.simulated);

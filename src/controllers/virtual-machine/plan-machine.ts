@@ -7,12 +7,16 @@ import { planVmPlace } from "./plan-place.ts";
 import { planVmPower } from "./plan-power.ts";
 import { planVmSeed, planVmSeedRead } from "./plan-seed.ts";
 import { planVmShape } from "./plan-shape.ts";
-import { changeClass, isOff, type Found, type Next, type PlanInput } from "./next.ts";
+import { basisOf, changeClass, isOff, unlocking, type Found, type Next, type PlanInput } from "./next.ts";
 
 /** A machine that is ours and should stand: disks, sizes, shape, power, in this order. */
 export function planVmMachine(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
   const change = claimChange(input, claim, machine);
   if (change !== undefined) return { do: "record", change };
+  const { lock } = machine;
+  if (lock?.state === "Dead" && input.mayUnlock === true) {
+    return unlocking(input, { claim, at: basisOf(machine) }, lock);
+  }
   const found = compare(input, claim, machine);
   const refusal = refusalOf(input, claim, found);
   if (refusal !== undefined) return refusal;

@@ -131,6 +131,8 @@ async function observeAndPlan(
     hasAgentAnswered: hasAnswered(turn.vm),
     lastDone: turn.memory.done?.intent,
     changeOf: (path, machine) => driver.changeOf(path, machine),
+    mayUnlock: turn.connection.capabilities.includes("Unlock"),
+    huskHints: hintsOf(turn, claim.spec),
   };
   const next = await lookCloser(turn, input, await recordAndPlan(turn, input));
   return act(turn, next, declaring.value);
@@ -167,17 +169,22 @@ async function lookCloser(turn: ConnectedTurn, input: PlanInput, next: Next): Pr
 
 /** What stands under the Claim. Nothing does where nothing was ever sent: preflight has looked. */
 async function see(turn: ConnectedTurn, claim: Claim, withoutPower: boolean): Promise<Seen> {
-  const { memory, deps, driver, vm } = turn;
+  const { memory, driver, vm } = turn;
   const isFresh = memory.reserved === claim.metadata.name && vm.status?.operation === undefined;
   delete memory.reserved;
   if (isFresh && claim.spec.state === "Reserved") return { at: "absent" };
   const { sight } = memory;
   delete memory.sight;
   if (sight !== undefined && withoutPower) return sight;
-  const sinceMs = Date.parse(claim.spec.reservedAt ?? formatTime(deps.clock.nowMs()));
+  return driver.observe(claim.spec, { ...hintsOf(turn, claim.spec), withoutPower });
+}
+
+/** By what a machine in the making is told to be ours. */
+function hintsOf(turn: ConnectedTurn, claim: ClaimSpec): NonNullable<PlanInput["huskHints"]> {
+  const { deps, vm } = turn;
+  const sinceMs = Date.parse(claim.reservedAt ?? formatTime(deps.clock.nowMs()));
   const workerNeverStarted = vm.status?.operation?.task === noWorker;
-  const hints = { sinceMs, workerNeverStarted, withoutPower, ...cloneHints(turn) };
-  return driver.observe(claim.spec, hints);
+  return { sinceMs, workerNeverStarted, ...cloneHints(turn) };
 }
 
 /** A machine in the making was never started, as long as nobody wrote down that it should be. */
