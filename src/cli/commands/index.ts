@@ -11,6 +11,7 @@ import { describe } from "./describe.ts";
 import { doctor } from "./doctor.ts";
 import { edit } from "./edit.ts";
 import { get } from "./get.ts";
+import { orphans } from "./orphans.ts";
 import { restore } from "./restore.ts";
 import { sim } from "./sim.ts";
 import { up } from "./up.ts";
@@ -28,6 +29,7 @@ export const commands: readonly Command[] = [
   edit,
   wait,
   deleteCommand,
+  orphans,
   connect,
   doctor,
   controller,
