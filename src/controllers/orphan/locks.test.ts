@@ -16,11 +16,16 @@ function leaveLock(model: ProxmoxModel, id: string, user = own): string {
   const { state, clock } = model.cluster;
   const node = state.guests[id]?.node ?? "";
   const startMs = clock.nowMs();
-  const start = Math.floor(startMs / 1000).toString(16).toUpperCase().padStart(8, "0");
+  const start = Math.floor(startMs / 1000)
+    .toString(16)
+    .toUpperCase()
+    .padStart(8, "0");
   const upid = `UPID:${node}:0000BEEF:00ABCDEF:${start}:qmigrate:${id}:${user}:`;
   const task = { upid, node, pid: 0xbeef, pstart: 1, startMs, type: "qmigrate", id, user };
   const end = { endMs: startMs + 5_000, exitStatus: "unexpected status" };
-  state.nodes.find(({ name }) => name === node)?.tasks.push({ ...task, log: [], warnings: 0, ...end });
+  state.nodes
+    .find(({ name }) => name === node)
+    ?.tasks.push({ ...task, log: [], warnings: 0, ...end });
   model.setLock(Number(id), "migrate");
   return upid;
 }
@@ -50,7 +55,11 @@ describe("a lock that outlived its task", () => {
     assert.equal(lockOf(stage, id), "migrate");
     assert.equal(logins(stage), 0);
     proxmox.setLock(Number(id), undefined);
-    const isOver = await until(world, async () => (await orphanOf(world, id)) === undefined, longMs);
+    const isOver = await until(
+      world,
+      async () => (await orphanOf(world, id)) === undefined,
+      longMs,
+    );
     assert.ok(isOver, "it goes with the lock");
   });
 
