@@ -14,7 +14,7 @@ export function createConnect(environment: {
   return (hypervisor, credentials, unlock) => {
     switch (hypervisor.spec.type) {
       case "proxmox":
-        return connectProxmox(hypervisor, { ...environment, credentials: credentials ?? {}, unlock });
+        return connectProxmox(hypervisor, { ...environment, credentials, unlock });
       case "libvirt":
       case "vsphere":
         return missingDriver(hypervisor.spec.type);
@@ -27,11 +27,11 @@ function connectProxmox(
   environment: {
     readonly clock: Clock;
     readonly random: Random;
-    readonly credentials: Credentials;
+    readonly credentials: Credentials | undefined;
     readonly unlock?: Credentials | undefined;
   },
 ): HypervisorDriver {
-  const { credentials, unlock } = environment;
+  const { credentials = {}, unlock } = environment;
   const { ca, fingerprints, serverName } = spec.tls ?? {};
   const token = { id: credentials["tokenId"] ?? "", secret: credentials["tokenSecret"] ?? "" };
   const transport = httpsTransport({

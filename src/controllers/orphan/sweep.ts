@@ -46,13 +46,13 @@ export interface SweepDeps {
 }
 
 /** How often is looked whether much less is there; it costs nothing. */
-const lookMs = 30_000;
+const lookMs = 15_000;
 /** A new leader lets the first rush pass. */
 const firstMs = 5_000;
 /** After a look that was not whole. */
 const retryMs = 60_000;
 /** Two looks in a row that show the same are believed. */
-const believeMs = 120_000;
+const believeMs = 60_000;
 /** As many Orphans as are made of one hypervisor. More have one cause, and a person finds it. */
 const orphansMax = 500;
 
@@ -81,9 +81,9 @@ export async function reconcileSweep(key: string, deps: SweepDeps): Promise<Outc
   return again("Swept", Math.min(memory.nextAtMs - nowMs, lookMs));
 }
 
-/** Somebody waits for volumes to go who did not before. */
-function isNews(blocked: string, memory: SweepMemory): boolean {
-  return blocked !== "[]" && blocked !== memory.blocked;
+/** Somebody waits for volumes to go who did not before, or does not wait any more. */
+function isNews(blocked: string, { blocked: before = "[]" }: SweepMemory): boolean {
+  return blocked !== before;
 }
 
 /** Whether suddenly much less is there. What goes on being so is believed after a while. */

@@ -7,7 +7,8 @@ import { planVmPlace } from "./plan-place.ts";
 import { planVmPower } from "./plan-power.ts";
 import { planVmSeed, planVmSeedRead } from "./plan-seed.ts";
 import { planVmShape } from "./plan-shape.ts";
-import { basisOf, changeClass, isOff, unlocking, type Found, type Next, type PlanInput } from "./next.ts";
+import { basisOf, changeClass, isOff, unlocking } from "./next.ts";
+import type { Found, Next, PlanInput } from "./next.ts";
 
 /** A machine that is ours and should stand: disks, sizes, shape, power, in this order. */
 export function planVmMachine(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {

@@ -88,8 +88,9 @@ const users: Readonly<Record<string, string>> = {
   "a machine uses it": `name: user\nscsi1: ${volume}\n`,
   "a machine keeps it unused": `name: user\nunused0: ${volume}\n`,
   "a change that waits for a restart will use it": `name: user\n\n[PENDING]\nscsi1: ${volume}\n`,
-  "it goes only with the next restart": `name: user\nscsi1: ${volume}\n\n[PENDING]\ndelete: scsi1\n`,
-  "a snapshot knows it": `name: user\nparent: before\n\n[before]\nname: user\nscsi1: ${volume}\nsnaptime: 1\n`,
+  "it leaves with the next restart": `name: user\nscsi1: ${volume}\n\n[PENDING]\ndelete: scsi1\n`,
+  "a snapshot knows it":
+    `name: user\nparent: before\n\n[before]\nname: user\n` + `scsi1: ${volume}\nsnaptime: 1\n`,
   "a machine uses it by another storage's name": "name: user\nscsi1: local:vm-200-disk-0\n",
 };
 
