@@ -3,7 +3,7 @@
  *
  * Calls and time of apply, of a plan that finds nothing to do, and of destroy. It skips where
  * neither the provider nor Terraform is at hand.
- * Usage: npm run bench -- bpg [VMS] [RELEASE]
+ * Usage: npm run bench -- bpg [VMS] [RELEASE] [NODES]
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -16,17 +16,19 @@ import {
   startRecordingProxy,
 } from "../test/real/support/recording-proxy.ts";
 import { startSimulatorProcess } from "../test/real/support/simulator.ts";
+import { nodeNames } from "./simulator-world.ts";
 import { show } from "./support.ts";
 
 const count = Number(process.argv[2] ?? 10);
 const release = process.argv[3] ?? "9.2";
+const nodes = nodeNames(Number(process.argv[4] ?? 1));
 const missing = terraform.missing();
 if (missing === undefined) await run();
 else process.stdout.write(`skipped: ${missing}\n`);
 
 async function run(): Promise<void> {
   const folder = temporaryFolder("bench-bpg");
-  const simulator = await startSimulatorProcess(release);
+  const simulator = await startSimulatorProcess(release, ["--nodes", nodes.join(",")]);
   const proxy = await startRecordingProxy(simulator);
   try {
     const workspace = new Workspace(join(folder.path, "work"), { url: proxy.url }, simulator);
@@ -55,7 +57,7 @@ function machines(): string {
 resource "proxmox_virtual_environment_vm" "web" {
   count           = ${count}
   name            = "web-\${count.index}"
-  node_name       = "pve1"
+  node_name       = "pve\${count.index % ${nodes.length} + 1}"
   stop_on_destroy = true
   cpu { cores = 2 }
   memory { dedicated = 2048 }

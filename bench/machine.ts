@@ -24,7 +24,6 @@
  * With --trace the machine with the largest share of Berth's is told gap by gap.
  * Usage: npm run bench -- machine [--machines 200] [--together 20] [--trace]
  */
-import { readFileSync } from "node:fs";
 import { loadavg } from "node:os";
 import { parseArgs } from "node:util";
 import { startBerth, temporaryFolder } from "../test/real/support/berth.ts";
@@ -43,7 +42,7 @@ import {
 } from "../test/real/support/recording-proxy.ts";
 import { type SimulatorProcess, startSimulatorProcess } from "../test/real/support/simulator.ts";
 import { coveredMs, type Interval } from "./intervals.ts";
-import { show, spreadOf } from "./support.ts";
+import { show, spreadOf, usedCpuMs } from "./support.ts";
 
 const { values } = parseArgs({
   options: {
@@ -301,11 +300,4 @@ function showSpread(name: string, samplesMs: readonly number[]): void {
   const { p50, p90, p99, max } = spreadOf(samplesMs);
   const spread = { "p50 ms": p50, "p90 ms": p90, "p99 ms": p99, "max ms": max };
   show(name, { n: String(samplesMs.length), ...spread });
-}
-
-/** Processor time that a process has used so far. */
-function usedCpuMs(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
-  // In user mode and in the kernel, in hundredths of a second (proc(5), fields 14 and 15).
-  return (Number(fields[11]) + Number(fields[12])) * 10;
 }

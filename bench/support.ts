@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+
 /** Order statistics of a run, in milliseconds. */
 export interface Spread {
   readonly p50: number;
@@ -43,4 +45,17 @@ export async function timeEach(
   };
   await Promise.all(Array.from({ length: parallel }, worker));
   return { samplesMs, totalMs: performance.now() - startedMs };
+}
+
+/** Processor time that a process has used so far. */
+export function usedCpuMs(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+  // In user mode and in the kernel, in hundredths of a second (proc(5), fields 14 and 15).
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
+/** Memory that a process has of the machine's own. */
+export function residentBytes(pid: number): number {
+  const found = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
+  return Number(found?.[1] ?? 0) * 1024;
 }

@@ -32,16 +32,11 @@ function connectProxmox(
   },
 ): HypervisorDriver {
   const { credentials = {}, unlock } = environment;
-  const { ca, fingerprints, serverName } = spec.tls ?? {};
   const token = { id: credentials["tokenId"] ?? "", secret: credentials["tokenSecret"] ?? "" };
   const transport = httpsTransport({
     endpoints: spec.endpoints,
     token,
-    tls: {
-      ...(ca === undefined ? {} : { ca }),
-      ...(fingerprints === undefined ? {} : { fingerprints }),
-      ...(serverName === undefined ? {} : { serverName }),
-    },
+    tls: trustOf(spec.tls ?? {}),
     timeoutMs: spec.limits.callTimeoutSeconds * 1000,
     clock: environment.clock,
   });
@@ -58,6 +53,18 @@ function connectProxmox(
       exclusiveStorages: exclusive.map(({ name }) => name),
     },
   });
+}
+
+function trustOf({
+  ca,
+  fingerprints,
+  serverName,
+}: NonNullable<Hypervisor["spec"]["tls"]>): Parameters<typeof httpsTransport>[0]["tls"] {
+  return {
+    ...(ca === undefined ? {} : { ca }),
+    ...(fingerprints === undefined ? {} : { fingerprints }),
+    ...(serverName === undefined ? {} : { serverName }),
+  };
 }
 
 /** Root's own login, which alone may clear a lock. */

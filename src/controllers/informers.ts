@@ -27,6 +27,7 @@ import type { Clock } from "../kernel/clock.ts";
 import type { KubeObject } from "../kernel/object.ts";
 import type { Random } from "../kernel/random.ts";
 import { claimIndexes } from "./claims/index.ts";
+import { imagesWanted } from "./vm-image/index.ts";
 
 export interface Informers {
   readonly vms: Informer<VirtualMachine>;
@@ -54,11 +55,7 @@ const vmIndexes = {
   class: ({ metadata, spec }: VirtualMachine): string[] => {
     return spec.classRef ? [`${metadata.namespace ?? ""}/${spec.classRef.name}`] : [];
   },
-  image: (vm: VirtualMachine): string[] => {
-    const { image, clone } = vm.spec.source ?? {};
-    const names = [image?.name, clone?.imageRef?.name].filter((name) => name !== undefined);
-    return names.map((name) => `${vm.metadata.namespace ?? ""}/${name}`);
-  },
+  image: imagesWanted,
   network: ({ spec }: VirtualMachine): string[] => {
     return (spec.networks ?? []).flatMap(({ networkRef }) => (networkRef ? [networkRef.name] : []));
   },

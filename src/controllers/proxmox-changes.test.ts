@@ -153,6 +153,17 @@ describe("the power of a machine on a simulated Proxmox", () => {
     assert.equal(off.status?.powerState, "Stopped");
   });
 
+  it("keeps its form while it sleeps, says what waits, and takes it when it is awake", async () => {
+    const { edit } = await standing();
+    await edit({ powerState: "Suspended" });
+    const grown = [{ ...root, size: "12Gi" }, data];
+    const asleep = await edit({ disks: grown });
+    assert.equal(condition(asleep, "Synced"), "False RestartRequired");
+    const awake = await edit({ powerState: "Running" });
+    assert.equal(condition(awake, "Synced"), "True Succeeded");
+    assert.equal(awake.status?.disks?.[0]?.size, String(12 * 2 ** 30));
+  });
+
   it("is restarted by the guest for changes that need it, if that is allowed", async () => {
     const { edit, stage } = await standing({ updatePolicy: "Reboot" });
     stage.requests.length = 0;

@@ -46,6 +46,37 @@ function makeTemplate(proxmox: SimulatedWorld["proxmox"], id: string): void {
   proxmox.writeGuestFile("pve2", Number(id), `${text}template: 1\n`);
 }
 
+describe("a copy of a machine that is declared beside it", () => {
+  it("waits until the original stands, and begins at once when it does", async () => {
+    const stage = await openProxmox();
+    const { world } = stage;
+    world.start();
+    await createVm(world.client, "web", { source: { clone: { vmRef: { name: "tpl" } } }, disks });
+    await until(world, async () => (await getVm(world.client, "web"))?.status !== undefined);
+    await made(stage, "tpl", { powerState: "Stopped", source: { blank: {} } });
+    const sinceMs = world.clock.nowMs();
+    await until(world, async () => isReady(await getVm(world.client, "web")));
+    assert.ok(world.clock.nowMs() - sinceMs < 20_000, `${world.clock.nowMs() - sinceMs} ms`);
+    await remove(stage, "tpl");
+    await until(world, () => false, 120_000);
+    assert.ok(isReady(await getVm(world.client, "web")));
+  });
+});
+
+describe("a machine from a file that only one node has", () => {
+  it("is made on that node, though another has more room", async () => {
+    const stage = await openProxmox();
+    const { volumes } = stage.proxmox.cluster.state;
+    for (const [place, files] of Object.entries(volumes)) {
+      if (!place.startsWith("pve3"))
+        volumes[place] = files.filter((one) => one.content !== "import");
+    }
+    stage.world.start();
+    const vm = await made(stage, "web", {});
+    assert.equal(vm.status?.node, "pve3");
+  });
+});
+
 describe("a linked clone on a simulated Proxmox", () => {
   it("is made where its template is, gets its mark and its form, and goes cleanly", async () => {
     const stage = await openProxmox();

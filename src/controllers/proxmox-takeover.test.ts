@@ -66,6 +66,28 @@ describe("a machine that was let go", () => {
   });
 });
 
+describe("what no approval can bring about", () => {
+  it("is refused before the machine is taken over, and goes on when it is declared as it is", async () => {
+    const { world, proxmox } = await openProxmox();
+    world.start();
+    await createVm(world.client, "web", { disks, deletionPolicy: "Retain" });
+    const id = idOf(await ready(world, "web"));
+    await remove(world, "web");
+    const text = proxmox.cluster.state.guests[id]?.text;
+    const smaller = disks.map((disk) => ({ ...disk, size: "5Gi" }));
+    await createVm(world.client, "web", { disks: smaller });
+    await until(world, () => false, 300_000);
+    const { failure, operation, plan } = (await getVm(world.client, "web"))?.status ?? {};
+    assert.equal(failure?.category, "ReplacementRequired");
+    assert.match(failure.message, /spec\.disks\[root\]\.size \(it has 10737418240\)/);
+    assert.deepEqual([operation, plan], [undefined, undefined]);
+    assert.equal(proxmox.cluster.state.guests[id]?.text, text);
+    const at = { namespace: "default", name: "web" };
+    await world.client.of(virtualMachineKind).patch(at, { merge: { spec: { disks } } });
+    assert.equal(idOf(await ready(world, "web")), id);
+  });
+});
+
 describe("a machine that nobody declared", () => {
   const guest =
     "cores: 2\nmemory: 2048\nname: old\nboot: order=scsi0\nagent: 1\nserial0: socket\n" +

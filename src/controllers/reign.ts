@@ -32,6 +32,7 @@ import {
 import {
   forbidden,
   namedVolumes,
+  Places,
   reconcileVm,
   TaskPace,
   type VmMemory,
@@ -204,6 +205,7 @@ export class Reign {
       random,
       slots,
       pace: new TaskPace(),
+      places: new Places(),
       fence: { mayWrite },
       writableInMs,
       vms: this.#vms,
@@ -229,6 +231,8 @@ export class Reign {
         relatedObjects(classes, users("class")),
         relatedObjects(images, users("image")),
         relatedObjects(networks, users("network")),
+        // Copies that wait until their original stands.
+        relatedObjects(vms, users("source"), standing),
       ],
       reconcile: (key) => reconcileVm(key, deps),
     });
@@ -302,7 +306,7 @@ export class Reign {
     for (const key of keysOf(informers.vms, "hypervisor", name)) {
       const memory = this.#vmMemory.get(key);
       if (memory !== undefined) delete memory.retry;
-      this.#controllers.vm.wake(key);
+      this.#lookNow(key);
     }
     for (const { metadata } of informers.images.list()) {
       this.#controllers.image.wake(objectKey(metadata));
@@ -334,8 +338,15 @@ export class Reign {
   #rowsChanged(name: string, externalIds: ReadonlySet<string>): void {
     for (const { metadata, status } of this.#ground.informers.vms.byIndex("hypervisor", name)) {
       const isChanged = status?.externalId !== undefined && externalIds.has(status.externalId);
-      if (isChanged) this.#controllers.vm.wake(objectKey(metadata));
+      if (isChanged) this.#lookNow(objectKey(metadata));
     }
+  }
+
+  /** Something is not as it was: also one that stands in line for slots looks. */
+  #lookNow(key: string): void {
+    const memory = this.#vmMemory.get(key);
+    if (memory !== undefined) delete memory.line;
+    this.#controllers.vm.wake(key);
   }
 }
 
@@ -345,6 +356,12 @@ function looksAs(
   row: InventoryMachine | undefined,
 ): boolean {
   return row?.power === "Unknown" || row?.power === powerState;
+}
+
+/** What copies of a machine wait for. */
+function standing({ status }: VirtualMachine): unknown {
+  const { hypervisor, externalId, conditions = [] } = status ?? {};
+  return [hypervisor, externalId, conditions.find(({ type }) => type === "Provisioned")?.status];
 }
 
 /** A source without keys: only that it is complete is waited for. */

@@ -13,5 +13,7 @@ export function slotLimit(
 function limitIn({ spec }: Hypervisor, kind: string, name: string): number {
   if (kind === "hypervisor") return spec.slots.hypervisor;
   if (kind === "node") return spec.slots.node;
-  return spec.storages?.find((storage) => storage.name === name)?.slots ?? spec.slots.storage;
+  // Of a storage that each node has for itself, each has as many.
+  const [storage] = name.split(" on ");
+  return spec.storages?.find((row) => row.name === storage)?.slots ?? spec.slots.storage;
 }

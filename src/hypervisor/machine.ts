@@ -242,6 +242,7 @@ export interface Machine {
   /** What the hypervisor itself says of the machine's identity: its UUID. */
   readonly identity?: string;
   readonly mark?: Mark;
+  /** As it will be after its next start; `pending` says what of it is not so yet. */
   readonly shape: Shape;
   readonly disks: readonly SeenDisk[];
   readonly networks: readonly SeenNetwork[];

@@ -28,9 +28,15 @@ export function whoMayGo<W extends Waiting>(
   waiting: Iterable<W>,
   freeSlots: (name: string) => number,
 ): W[] {
-  const taken = new Map<string, number>();
-  const isFree = (name: string): boolean => freeSlots(name) - (taken.get(name) ?? 0) > 0;
-  const take = (name: string): void => void taken.set(name, (taken.get(name) ?? 0) + 1);
+  // A thousand may wait for the same few names.
+  const free = new Map<string, number>();
+  const freeOf = (name: string): number => {
+    const known = free.get(name) ?? freeSlots(name);
+    free.set(name, known);
+    return known;
+  };
+  const isFree = (name: string): boolean => freeOf(name) > 0;
+  const take = (name: string): void => void free.set(name, freeOf(name) - 1);
   const awaited = new Set<string>();
   return [...waiting].toSorted(byTurn).filter((waiter) => {
     const missing = waiter.names.filter((name) => !isFree(name));

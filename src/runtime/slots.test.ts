@@ -213,6 +213,16 @@ describe("slots that are tried for", () => {
     assert.deepEqual(woken, ["b", "c"]);
   });
 
+  test("are waited for until they are offered, and no longer", () => {
+    const { slots } = open();
+    const wake = (): void => undefined;
+    const first = slots.tryAcquire(["storage"], "a", { wake });
+    slots.tryAcquire(["storage"], "b", { wake });
+    assert.deepEqual([slots.isWaiting("a"), slots.isWaiting("b")], [false, true]);
+    if (first !== "waiting") first.release();
+    assert.equal(slots.isWaiting("b"), false);
+  });
+
   test("go to the next if the one that was woken does not come", () => {
     const { slots, clock } = open();
     const woken: string[] = [];

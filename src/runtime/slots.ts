@@ -56,6 +56,8 @@ const fetchWithinMs = 30_000;
 export class Slots {
   readonly #options: SlotsOptions;
   readonly #held = new Map<string, Held>();
+  /** How many leases have each name. */
+  readonly #counts = new Map<string, number>();
   readonly #waiting = new Map<string, Waiter>();
   #arrivals = 0;
 
@@ -138,6 +140,11 @@ export class Slots {
     });
     asking.isNow = false;
     return this.#held.get(holder)?.lease ?? "waiting";
+  }
+
+  /** Whether the holder has a place in line and nothing was offered to it yet. */
+  isWaiting(holder: string): boolean {
+    return this.#waiting.has(holder);
   }
 
   /** Takes the slots of work that is known to be under way, whatever the limits say. */
@@ -233,11 +240,13 @@ export class Slots {
           if (this.#held.get(holder) !== held) return;
           held.cancelOffer?.();
           this.#held.delete(holder);
+          this.#count(held, -1);
           this.#grant();
         },
       },
     };
     this.#held.set(holder, held);
+    this.#count(held, 1);
     return held;
   }
 
@@ -245,9 +254,16 @@ export class Slots {
     held.cancelOffer = this.#options.clock.after(fetchWithinMs, () => held.lease.release());
   }
 
+  #count({ lease }: Held, more: 1 | -1): void {
+    for (const name of lease.names) {
+      const count = (this.#counts.get(name) ?? 0) + more;
+      if (count > 0) this.#counts.set(name, count);
+      else this.#counts.delete(name);
+    }
+  }
+
   #free(name: string): number {
-    const leases = this.#held.values().filter(({ lease }) => lease.names.includes(name));
-    return this.#options.limitOf(name) - leases.toArray().length;
+    return this.#options.limitOf(name) - (this.#counts.get(name) ?? 0);
   }
 }
 

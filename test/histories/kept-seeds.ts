@@ -4,6 +4,8 @@ export const keptSeeds: readonly { readonly seed: number; readonly found: string
   { seed: 16, found: "an empty reservation of a lost request was forgotten" },
   { seed: 19, found: "a disk whose size was not written down was grown for ever" },
   { seed: 94, found: "the same after a failure, without being looked at again" },
+  { seed: 112, found: "a suspended machine was called as declared while its disk was to grow" },
+  { seed: 210, found: "a machine was taken back for a change that can never be made" },
   { seed: 284, found: "a new leader called a machine Ready that it had not seen" },
   { seed: 322, found: "volumes of a machine that stands were called leftovers" },
   { seed: 410, found: "the proof of an empty reservation was lost with the next failure" },

@@ -50,8 +50,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "destroys what should be retained",
     file: "src/controllers/virtual-machine/plan-deletion.ts",
-    find: "if (declared.fate === \"Retain\") return",
-    replace: "if (declared.fate === \"Retain\" && claim.node === undefined) return",
+    find: 'if (declared.fate === "Retain") return',
+    replace: 'if (declared.fate === "Retain" && claim.node === undefined) return',
   },
   {
     name: "calls a machine Ready whatever its power",

@@ -72,12 +72,6 @@ export class Ledger {
     return this.#claims.byIndex("system", systemId).map(({ spec }) => spec.externalId);
   }
 
-  /** Ids on a system that somebody holds. */
-  heldOn(systemId: string): string[] {
-    const held = this.#claims.byIndex("system", systemId).filter(({ spec }) => isHeld(spec));
-    return held.map(({ spec }) => spec.externalId);
-  }
-
   /** Claims that keep a Hypervisor from going away. */
   countOn(hypervisor: string): number {
     return this.#claims.byIndex("hypervisor", hypervisor).filter(({ spec }) => isHeld(spec)).length;
@@ -85,10 +79,15 @@ export class Ledger {
 
   /** What the machines of a namespace take on a system, as quotas count it. */
   heldBy(namespace: string, systemId: string): ClaimSpec[] {
+    return this.heldOn(systemId).filter(({ owner }) => owner.namespace === namespace);
+  }
+
+  /** What all machines take on a system. */
+  heldOn(systemId: string): ClaimSpec[] {
     return this.#claims
       .byIndex("system", systemId)
       .map(({ spec }) => spec)
-      .filter((spec) => isHeld(spec) && spec.owner.namespace === namespace);
+      .filter(isHeld);
   }
 
   /**

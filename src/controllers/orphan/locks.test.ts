@@ -64,7 +64,7 @@ describe("a lock that outlived its task", () => {
   });
 
   it("is cleared with root's own login where there is one, and that is told", async () => {
-    const stage = await openProxmox({ unlock });
+    const stage = await openProxmox("8.4", { unlock });
     const { world, proxmox } = stage;
     world.start(slow);
     const id = await ready(stage, "web");
@@ -80,7 +80,7 @@ describe("a lock that outlived its task", () => {
   });
 
   it("is nobody's to break while another holds it, or where nothing proves whose it is", async () => {
-    const stage = await openProxmox({ unlock });
+    const stage = await openProxmox("8.4", { unlock });
     const { world, proxmox } = stage;
     world.start(slow);
     const id = await ready(stage, "web");
@@ -123,7 +123,7 @@ describe("an empty reservation that outlived its task", () => {
   });
 
   it("is cleared where root's login is there, and the machine is made under its id", async () => {
-    const stage = await openProxmox({ unlock });
+    const stage = await openProxmox("8.4", { unlock });
     const { world } = stage;
     world.start(slow);
     killCreate(stage);

@@ -90,7 +90,8 @@ function isNews(blocked: string, { blocked: before = "[]" }: SweepMemory): boole
 function isSuspicious(connection: Connection, deps: SweepDeps, memory: SweepMemory): boolean {
   const { clock, ledger, events, hypervisors } = deps;
   const nowMs = clock.nowMs();
-  const extent = extentOf(connection.inventory, ledger.heldOn(connection.systemId));
+  const held = ledger.heldOn(connection.systemId).map(({ externalId }) => externalId);
+  const extent = extentOf(connection.inventory, held);
   const gone = planSuspicion(memory.suspicion?.extent ?? memory.extent ?? extent, extent);
   if (gone.length > 0) {
     memory.suspicion = { sinceMs: nowMs, gone, extent };

@@ -11,6 +11,7 @@ import {
   tokenName,
   tokenUser,
   type ApiRequest,
+  type ModelOptions,
   type Release,
 } from "../../sim/index.ts";
 
@@ -26,20 +27,28 @@ interface Simulated {
   readonly requests: PveRequest[];
 }
 
+/** How a simulated cluster differs from the usual one. */
+export interface StageOptions extends Pick<ModelOptions, "timing" | "fetch"> {
+  readonly nodes?: readonly string[];
+  /** Root's login, for unlocking. */
+  readonly unlock?: UnlockAccount;
+  /** Stands between driver and model: it may lose, change or hold a reply. */
+  readonly between?: (request: PveRequest, send: Send) => Promise<PveReply>;
+}
+
 /** A simulated Proxmox cluster on the world's clock, and drivers for it. */
 function simulateProxmox(
-  { release = "8.4", unlock }: ProxmoxOptions,
-  clock: Clock,
-  random: Random,
+  release: Release,
+  { clock, random }: { readonly clock: Clock; readonly random: Random },
+  { between, unlock, nodes = ["pve1", "pve2", "pve3"], ...unusual }: StageOptions,
 ): Simulated {
-  const nodes = ["pve1", "pve2", "pve3"];
   const options = { release, nodes, clock, random, password: "secret", tokenSecret };
-  const model = new ProxmoxModel({ state: smallCluster(options), clock, random });
+  const model = new ProxmoxModel({ state: smallCluster(options), clock, random, ...unusual });
   const requests: PveRequest[] = [];
   const wire = sendTo(model);
   const send: Send = (request) => {
     requests.push(request);
-    return wire(request);
+    return between === undefined ? wire(request) : between(request, wire);
   };
   const driver = (): HypervisorDriver => proxmoxDriver({ send, tokenId, random, unlock });
   return { model, requests, driver };
@@ -73,6 +82,12 @@ const authority: PveReply = {
   from: "pve1",
 };
 
+/** What somebody else does with a token of all rights; the task that it began may go on. */
+export async function actAsPerson(model: ProxmoxModel, request: PveRequest): Promise<void> {
+  const { status, reason, body } = await model.send(await asHttp(request));
+  assert.ok(status < 300, `${status} ${reason} ${body}`);
+}
+
 async function asHttp(request: PveRequest): Promise<ApiRequest> {
   const { method } = request;
   const { path, contentType, body } = httpForm(request);
@@ -92,18 +107,14 @@ export interface SimulatedWorld {
   readonly requests: PveRequest[];
 }
 
-export interface ProxmoxOptions {
-  readonly release?: Release;
-  /** Root's login, for unlocking. */
-  readonly unlock?: UnlockAccount;
-}
-
-/** A whole Berth with a simulated Proxmox cluster, whose node has the image. */
-export async function openProxmox(given: Release | ProxmoxOptions = {}): Promise<SimulatedWorld> {
-  const options = typeof given === "string" ? { release: given } : given;
+/** A whole Berth with a simulated Proxmox cluster, each of whose nodes has the image. */
+export async function openProxmox(
+  release: Release = "8.4",
+  options: StageOptions = {},
+): Promise<SimulatedWorld> {
   const made: { simulated?: Simulated } = {};
   const world = await openWorld((clock) => {
-    made.simulated = simulateProxmox(options, clock, countingRandom(99));
+    made.simulated = simulateProxmox(release, { clock, random: countingRandom(99) }, options);
     return made.simulated.driver;
   });
   assert.ok(made.simulated);

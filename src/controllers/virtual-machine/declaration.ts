@@ -14,6 +14,8 @@ export interface Declaration {
   readonly discs: ReadonlyMap<string, string>;
   /** The machine never stood: what counts for its making is to be said. */
   readonly isNew: boolean;
+  /** The disk that was made first, of a machine that Berth made. */
+  readonly firstDisk?: string | undefined;
   /** A disc of our own in place of the hypervisor's fields, where these cannot say it. */
   readonly seed?: Seed | undefined;
   /** The password's hash, where a Secret holds it. */

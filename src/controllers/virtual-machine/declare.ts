@@ -7,7 +7,10 @@ import type { Desired } from "./desired.ts";
 import { cloningOf, takesOf } from "./fills.ts";
 import type { Declared } from "./next.ts";
 import { chooseNode, type Neighbours } from "./placement.ts";
+import type { Needs } from "./places.ts";
+import { bytesOf } from "./quantities.ts";
 import { combined } from "./reserve.ts";
+import { sourceNodes } from "./source-nodes.ts";
 import { annotationOf, isDeleting, type ConnectedTurn } from "./turn.ts";
 
 export interface Declaring {
@@ -43,21 +46,46 @@ async function fateOf({ vm, claim, deps }: ConnectedTurn): Promise<"Destroy" | "
 
 /** A node that was chosen stays chosen, wherever the machine has gone since. */
 function nodeFor(turn: ConnectedTurn): Answer<string> {
-  const { vm, claim } = turn;
-  const known = claim?.spec.node;
+  const known = turn.claim?.spec.node;
   if (known !== undefined) return answered(known);
-  return choose(turn, vm);
+  const from = turn.vm.spec.adopt === "Only" ? answered(undefined) : sourceNodes(turn);
+  return from.ok ? choose(turn, from.value) : from;
 }
 
-/** The hypervisor's own copy is made where its source is. */
-function choose(turn: ConnectedTurn, vm: VirtualMachine): Answer<string> {
-  const { inventory, spec } = turn.connection;
-  const source = cloningOf(turn);
-  const node = inventory.machines.find(({ externalId }) => externalId === source?.source)?.node;
-  if (source !== undefined && node !== undefined) return answered(node);
-  const away = neighboursOf(turn);
-  const around = { storageDefault: spec.defaults?.storage };
-  return chooseNode(vm, inventory, away === undefined ? around : { ...around, away });
+function choose(turn: ConnectedTurn, from?: ReadonlySet<string>): Answer<string> {
+  const { vm, deps, key, connection } = turn;
+  const needs = needsOf(turn);
+  const chosen = chooseNode(vm, connection.inventory, {
+    storageDefault: connection.spec.defaults?.storage,
+    needs,
+    loads: loadsOf(turn),
+    from,
+    away: neighboursOf(turn),
+  });
+  const sinceMs = deps.clock.monotonicMs();
+  if (chosen.ok) deps.places.chose(key, { ...needs, node: chosen.value, sinceMs });
+  return chosen;
+}
+
+/** What was given to each node, whether or not it can be seen there yet. */
+function loadsOf({ key, deps, connection }: ConnectedTurn): ReturnType<typeof deps.places.loads> {
+  const { machines } = connection.inventory;
+  const seen = machines.filter(({ power }) => power === "Running");
+  return deps.places.loads({
+    key,
+    held: deps.ledger.heldOn(connection.systemId),
+    running: new Set(seen.map(({ externalId }) => externalId)),
+    nowMs: deps.clock.monotonicMs(),
+  });
+}
+
+function needsOf({ vm, deps }: ConnectedTurn): Needs {
+  const { classRef, cpu, memory } = vm.spec;
+  const namespace = vm.metadata.namespace ?? "";
+  const vmClass = classRef && deps.lookups.classes.get(`${namespace}/${classRef.name}`);
+  const { cores = 1, sockets = 1 } = { ...vmClass?.spec.cpu, ...cpu };
+  const { size = 0 } = { ...vmClass?.spec.memory, ...memory };
+  return { cpus: cores * sockets, memoryBytes: bytesOf(size) };
 }
 
 /** Where machines run that this one should keep away from, by the labels of their objects. */
@@ -71,7 +99,11 @@ function neighboursOf({ vm, key, deps }: ConnectedTurn): Neighbours | undefined 
       const isHere = other.metadata.namespace === vm.metadata.namespace;
       return isOther && isHere && rules.some(({ matchLabels }) => matches(other, matchLabels));
     });
-    return new Set(others.flatMap(({ status }) => (status?.node ? [status.node] : [])));
+    return new Set(
+      others.flatMap(({ metadata, status }) => {
+        return status?.node ?? deps.places.nodeOf(objectKey(metadata)) ?? [];
+      }),
+    );
   };
   return { never: nodesOf("Required"), rather: nodesOf("Preferred") };
 }
@@ -96,7 +128,7 @@ function movesTo(turn: ConnectedTurn): string | undefined {
   const { placement } = vm.spec;
   if (placement?.mode !== "Enforce" || claim?.spec.everStood !== true) return undefined;
   if (isWellPlaced(turn, placement, claim.spec.node ?? "")) return undefined;
-  const chosen = choose(turn, vm);
+  const chosen = choose(turn);
   return chosen.ok ? chosen.value : undefined;
 }
 
@@ -113,6 +145,7 @@ function declaredOf(
     isDeleting: isDeleting(vm),
     fate,
     isProtected: spec.deletionProtection ?? false,
+    liftsProtection: spec.deletionProtection === false,
     shape: desired.shape,
     disks: desired.disks,
     absentDisks: diskNames(vm, ({ state }) => state === "Absent"),

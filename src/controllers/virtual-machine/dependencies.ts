@@ -38,8 +38,15 @@ export async function resolveVm(
     ...origin.value,
     discs: discs.value,
     isNew: turn.claim?.spec.everStood !== true,
+    firstDisk: firstDiskOf(turn),
     storageDefault: onlyStorage(turn),
   });
+}
+
+function firstDiskOf({ claim }: ConnectedTurn): string | undefined {
+  const { origin, volumes = [] } = claim?.spec ?? {};
+  if (origin !== "Created") return undefined;
+  return volumes.find(({ role, disk }) => role === "Disk" && disk !== undefined)?.disk;
 }
 
 function resolveClass({ vm, deps }: ConnectedTurn): Answer<VMClass | undefined> {

@@ -54,7 +54,7 @@ function desiredShape(declaration: Declaration, newDisks: readonly NewDisk[]): S
     disks: someOf(newDisks.map(optionsOf)),
     cdroms: cdromShapes(spec.cdroms, declaration.discs),
     networks: someOf((spec.networks ?? []).map((card) => networkShape(card, declaration))),
-    bootOrder: bootOrderOf(vm),
+    bootOrder: bootOrderOf(declaration),
     ...deviceShape(spec),
     highAvailability: spec.highAvailability,
     startOnBoot,
@@ -75,10 +75,15 @@ function storageOfFirst(vm: VirtualMachine, disks: readonly NewDisk[]): string |
   return disks.find(({ name }) => name === first)?.storage ?? disks[0]?.storage;
 }
 
-function bootOrderOf(vm: VirtualMachine): string[] | undefined {
-  const written = vm.spec.bootOrder;
-  if (written === undefined) return firstBoot(vm);
-  return written.map(({ disk, cdrom, network }) => disk ?? cdrom ?? network ?? "");
+function bootOrderOf({ vm, isNew, firstDisk }: Declaration): string[] | undefined {
+  const { bootOrder: written, source, disks = [] } = vm.spec;
+  if (written !== undefined) {
+    return written.map(({ disk, cdrom, network }) => disk ?? cdrom ?? network ?? "");
+  }
+  if (isNew || filledDisk(source) !== undefined) return firstBoot(vm);
+  // Which is the first of the list counts once: to write it in another order is no change.
+  const isThere = disks.some(({ name, state }) => name === firstDisk && state !== "Absent");
+  return isThere && firstDisk !== undefined ? [firstDisk] : undefined;
 }
 
 /** The order in which a machine boots that does not say: the disk that its source fills. */

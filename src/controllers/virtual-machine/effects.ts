@@ -5,9 +5,17 @@ import { failVm } from "./failing.ts";
 import { blockedView, noWorker, ofStep, taskKind } from "./settling.ts";
 import { slotsOf, stepTraits, type Step } from "./steps.ts";
 import type { StatusOperation } from "./status.ts";
-import { annotationOf, noteDone, settle, writeView, type ConnectedTurn } from "./turn.ts";
+import {
+  annotationOf,
+  declarationOf,
+  noteDone,
+  settle,
+  writeView,
+  type ConnectedTurn,
+} from "./turn.ts";
 
-const slotMs = 30_000;
+/** It is woken when its turn comes. */
+export const slotMs = 30_000;
 const blockedMs = 2_000;
 const fencedMs = 1_000;
 const lookMs = 1_000;
@@ -23,11 +31,13 @@ export async function performStep(turn: ConnectedTurn, step: Step): Promise<Outc
   const { deps, driver, memory, key, connection } = turn;
   if (isInVain(turn, step)) return failInVain(turn, step);
   if (!takeSlots(turn, step)) {
-    const name = slotsOf(step, connection.name).join(", ");
+    const name = slotsOf(step, connection).join(", ");
     const waitingFor = { kind: "Slot", name: `a free slot: ${name}` } as const;
+    memory.line = { sinceMs: deps.clock.monotonicMs(), declaration: declarationOf(turn.vm) };
     await writeView(turn, { state: { is: "waiting", waitingFor } }, "progress");
     return again("Slot", slotMs);
   }
+  delete memory.line;
   if (!deps.fence.mayWrite()) return waitForFence(turn);
   const operation = operationOf(turn, step);
   delete memory.task;
@@ -130,7 +140,7 @@ function begunTask(turn: ConnectedTurn, operation: StatusOperation, handle: Task
 }
 
 function takeSlots({ deps, key, memory, connection }: ConnectedTurn, step: Step): boolean {
-  const names = slotsOf(step, connection.name);
+  const names = slotsOf(step, connection);
   memory.lease?.release();
   const lease = deps.slots.tryAcquire(names, key, { wake: () => deps.wake(key) });
   if (lease === "waiting") return false;

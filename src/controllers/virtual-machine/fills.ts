@@ -109,7 +109,11 @@ function fillsOfClone(turn: ConnectedTurn, clone: Clone): Answer<Fills> {
   return answered(fills);
 }
 
-function cloneSource(turn: ConnectedTurn, { vmRef, imageRef, externalId }: Clone): Answer<string> {
+/** The machine that is copied, by its id. */
+export function cloneSource(
+  turn: ConnectedTurn,
+  { vmRef, imageRef, externalId }: Clone,
+): Answer<string> {
   if (externalId !== undefined) return answered(externalId);
   return imageRef === undefined
     ? machineSource(turn, vmRef?.name ?? "")
@@ -125,12 +129,22 @@ function templateSource(turn: ConnectedTurn, name: string): Answer<string> {
   return failed(notHere(image, `it is on the Hypervisor ${template.hypervisorRef.name}`));
 }
 
-function machineSource({ vm, deps, connection }: ConnectedTurn, name: string): Answer<string> {
+function isWhole({ status }: VirtualMachine): boolean {
+  const conditions = status?.conditions ?? [];
+  return conditions.some((one) => one.type === "Provisioned" && one.status === "True");
+}
+
+function machineSource(
+  { vm, deps, connection, claim }: ConnectedTurn,
+  name: string,
+): Answer<string> {
   const namespace = vm.metadata.namespace ?? "";
   const source = deps.lookups.vms.get(`${namespace}/${name}`);
   if (source === undefined) return failed(absent("VirtualMachine", name, namespace));
   const { hypervisor, externalId: id } = source.status ?? {};
-  if (id !== undefined && hypervisor === connection.name) return answered(id);
+  // What was begun goes on, whatever becomes of the original.
+  const isFit = claim !== undefined || isWhole(source);
+  if (isFit && id !== undefined && hypervisor === connection.name) return answered(id);
   return failed({
     category: "DependencyNotReady",
     message: `The VirtualMachine ${name} does not stand on the Hypervisor ${connection.name}.`,

@@ -3,6 +3,7 @@ export { desireMachine, type Desired } from "./desired.ts";
 export type { Declared, Next, OpenOperation, PlanInput } from "./next.ts";
 export { forbidden } from "./permissions.ts";
 export { namedVolumes } from "./plan-claim.ts";
+export { Places } from "./places.ts";
 export { planVm } from "./plan.ts";
 export { reconcileVm } from "./reconcile.ts";
 export { statusOf, type VmView } from "./status.ts";

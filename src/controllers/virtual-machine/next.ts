@@ -22,6 +22,8 @@ export interface Declared {
   /** What deleting the object means for the machine. */
   readonly fate: "Destroy" | "Retain";
   readonly isProtected: boolean;
+  /** The object itself says that there is no protection: then the hypervisor's is lifted. */
+  readonly liftsProtection?: boolean;
   /** What the machine should be, as this hypervisor would show it. */
   readonly shape: Shape;
   readonly disks: readonly NewDisk[];

@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import type { VirtualMachine } from "../../api/index.ts";
 import type { Inventory, InventoryNode } from "../../hypervisor/index.ts";
 import { chooseNode } from "./placement.ts";
+import type { NodeLoad } from "./places.ts";
 
 const gib = 1024 ** 3;
 
@@ -29,6 +30,18 @@ function machine(placement: object = {}, storage = "fast"): Pick<VirtualMachine,
   return { spec: spec as unknown as VirtualMachine["spec"] };
 }
 
+function load(fields: Partial<NodeLoad>): NodeLoad {
+  return { machines: 1, cpus: 0, memoryBytes: 0, comingBytes: 0, ...fields };
+}
+
+function chosen(
+  inventory: Inventory,
+  around: Omit<Parameters<typeof chooseNode>[2], "storageDefault">,
+): string {
+  const answer = chooseNode(machine(), inventory, { storageDefault: undefined, ...around });
+  return answer.ok ? answer.value : answer.failure.message;
+}
+
 describe("the node for a new machine", () => {
   test("is the healthy one with the most free memory that has its storages", () => {
     const full = node("a", { memoryUsedBytes: 60 * gib });
@@ -46,6 +59,68 @@ describe("the node for a new machine", () => {
       ok: true,
       value: "b",
     });
+  });
+
+  test("is one that has what the machine is made from, however full", () => {
+    const inventory = inventoryOf([node("a", { memoryUsedBytes: 60 * gib }), node("b")]);
+    const from = new Set(["a"]);
+    assert.equal(chosen(inventory, { from }), "a");
+    const around = { storageDefault: undefined, from };
+    const answer = chooseNode(machine({ node: "b" }), inventory, around);
+    assert.match(answer.ok ? "" : answer.failure.message, /only on a/);
+  });
+
+  test("is another when the first was given to machines that do not run there yet", () => {
+    const inventory = inventoryOf([node("a"), node("b")]);
+    const loads = new Map([["a", load({ comingBytes: 4 * gib, memoryBytes: 4 * gib })]]);
+    assert.equal(chosen(inventory, { loads }), "b");
+  });
+
+  test("counts what was promised to guests that have not touched it yet", () => {
+    const touched = node("a", { memoryUsedBytes: 2 * gib });
+    const used = node("b", { memoryUsedBytes: 8 * gib });
+    const loads = new Map([["a", load({ memoryBytes: 32 * gib })]]);
+    assert.equal(chosen(inventoryOf([touched, used]), { loads }), "b");
+  });
+
+  test("is the one with more processors left where memory is the same", () => {
+    const inventory = inventoryOf([node("a", { cpus: 8 }), node("b", { cpus: 32 })]);
+    assert.equal(chosen(inventory, { needs: { cpus: 4, memoryBytes: gib } }), "b");
+  });
+
+  test("is one that has room, before one that has none and more processors", () => {
+    const full = node("a", { cpus: 64, memoryUsedBytes: 63 * gib });
+    const busy = node("b", { cpus: 8, memoryUsedBytes: 60 * gib });
+    const around = { needs: { cpus: 4, memoryBytes: 2 * gib }, loads: new Map() };
+    assert.equal(chosen(inventoryOf([full, busy]), around), "b");
+  });
+
+  test("is spread evenly, each choice counted before the next", () => {
+    const inventory = inventoryOf(["c", "a", "b"].map((name) => node(name, { cpus: 16 })));
+    const loads = new Map<string, NodeLoad>();
+    const needs = { cpus: 2, memoryBytes: 2 * gib };
+    const order: string[] = [];
+    for (let index = 0; index < 7; index++) {
+      const name = chosen(inventory, { needs, loads });
+      order.push(name);
+      const machines = (loads.get(name)?.machines ?? 0) + 1;
+      const memoryBytes = machines * needs.memoryBytes;
+      const taken = { machines, cpus: machines * 2, memoryBytes, comingBytes: memoryBytes };
+      loads.set(name, taken);
+    }
+    assert.deepEqual(order, ["a", "b", "c", "a", "b", "c", "a"]);
+  });
+
+  test("stays what a person named, however full it is", () => {
+    const inventory = inventoryOf([node("a"), node("b")]);
+    const loads = new Map([["a", load({ memoryBytes: 640 * gib })]]);
+    const around = { storageDefault: undefined, loads };
+    assert.deepEqual(chooseNode(machine({ node: "a" }), inventory, around), {
+      ok: true,
+      value: "a",
+    });
+    const away = { never: new Set(["b"]), rather: new Set<string>() };
+    assert.equal(chosen(inventory, { loads, away }), "a");
   });
 
   const down = node("c", { health: "Unhealthy", detail: "595 No route to host" });

@@ -1,26 +1,31 @@
 import type { VirtualMachine } from "../../api/index.ts";
 import { answered, failed } from "../../hypervisor/index.ts";
 import type { Answer, Failure, Inventory, InventoryNode } from "../../hypervisor/index.ts";
+import { noLoad, type Needs, type NodeLoad } from "./places.ts";
 
 /**
- * The node for a new machine: healthy, with the storages that it names, and the most free memory.
- * One that was chosen before stays chosen while it can take the machine.
+ * The node for a new machine: healthy, with the storages that it names, and the most left of its
+ * memory and processors once everything runs that was given to it. One that was chosen before stays
+ * chosen while it can take the machine.
  */
 export function chooseNode(
   { spec, status }: Pick<VirtualMachine, "spec" | "status">,
   inventory: Inventory,
   around: Surroundings,
 ): Answer<string> {
-  const { storageDefault, away } = { away: noNeighbours, ...around };
+  const { storageDefault, away = noNeighbours, from } = around;
   const { node, nodes } = spec.placement ?? {};
   const named = node === undefined ? nodes : [node];
   const among = inventory.nodes.filter(({ name }) => named?.includes(name) ?? true);
-  const allowed = among.filter(({ name }) => !away.never.has(name));
-  if (allowed.length === 0 && among.length > 0) return failed(tooClose(away.never));
+  const near = among.filter(({ name }) => from?.has(name) ?? true);
+  if (near.length === 0 && among.length > 0) return failed(elsewhere(from));
+  const allowed = near.filter(({ name }) => !away.never.has(name));
+  if (allowed.length === 0 && near.length > 0) return failed(tooClose(away.never));
   const wanted = storagesOf(spec, storageDefault);
   const able = ableOf(allowed, inventory, wanted);
   const apart = able.filter(({ name }) => !away.rather.has(name));
-  const best = bestOf(apart, status?.node) ?? bestOf(able, status?.node);
+  const before = status?.node;
+  const best = bestOf(apart, around, before) ?? bestOf(able, around, before);
   if (best !== undefined) return answered(best.name);
   return failed(refusalOf({ inventory, allowed, wanted, named: named ?? [] }));
 }
@@ -48,14 +53,75 @@ export interface Neighbours {
 
 interface Surroundings {
   readonly storageDefault: string | undefined;
-  readonly away?: Neighbours;
+  readonly away?: Neighbours | undefined;
+  /** The nodes that have what the machine is made from, where not all do. */
+  readonly from?: ReadonlySet<string> | undefined;
+  /** What the machine takes, and what others take of each node that is not free of them. */
+  readonly needs?: Needs;
+  readonly loads?: ReadonlyMap<string, NodeLoad>;
 }
 
 const noNeighbours: Neighbours = { never: new Set(), rather: new Set() };
 
-function bestOf(nodes: readonly InventoryNode[], before?: string): InventoryNode | undefined {
+function bestOf(
+  nodes: readonly InventoryNode[],
+  around: Surroundings,
+  before?: string,
+): InventoryNode | undefined {
   const known = nodes.find(({ name }) => name === before);
-  return known ?? nodes.toSorted((a, b) => freeBytes(b) - freeBytes(a) || byName(a, b))[0];
+  if (known !== undefined) return known;
+  const weighed = nodes.map((node) => ({ node, ...weigh(node, around) }));
+  return weighed.toSorted(byFreedom)[0]?.node;
+}
+
+interface Weight {
+  readonly node: InventoryNode;
+  readonly isTooFull: boolean;
+  /** How much of it would be taken, on average of memory and processors. */
+  readonly share: number;
+  readonly machines: number;
+}
+
+/**
+ * Memory is taken by what is seen to be used and what is still to come, or by all that was
+ * promised, whichever is more: a guest that has just begun has not touched most of its memory yet.
+ */
+function weigh(
+  { name, cpus = 0, memoryBytes = 0, memoryUsedBytes = 0 }: InventoryNode,
+  { needs, loads }: Surroundings,
+): Omit<Weight, "node"> {
+  const load = loads?.get(name) ?? noLoad;
+  const takenBytes = Math.max(memoryUsedBytes + load.comingBytes, load.memoryBytes);
+  const memory = takenBytes + (needs?.memoryBytes ?? 0);
+  const processors = load.cpus + (needs?.cpus ?? 0);
+  return {
+    isTooFull: memory > memoryBytes,
+    share: (shareOf(memory, memoryBytes) + shareOf(processors, cpus)) / 2,
+    machines: load.machines,
+  };
+}
+
+/** Of what nobody knows the size of, nothing is free. */
+function shareOf(taken: number, whole: number): number {
+  return whole > 0 ? taken / whole : 1;
+}
+
+/** What has no room is taken only where nothing else is left, as people do who overcommit. */
+function byFreedom(left: Weight, right: Weight): number {
+  return (
+    Number(left.isTooFull) - Number(right.isTooFull) ||
+    left.share - right.share ||
+    left.machines - right.machines ||
+    byName(left.node, right.node)
+  );
+}
+
+function elsewhere(nodes: ReadonlySet<string> = new Set()): Failure {
+  return {
+    category: "ConfigurationError",
+    message: `What the machine is made from is only on ${[...nodes].join(", ")}.`,
+    remedy: "Let spec.placement allow that node, or bring the source to a storage that all share.",
+  };
 }
 
 function tooClose(nodes: ReadonlySet<string>): Failure {
@@ -133,10 +199,6 @@ function namesOf(nodes: readonly InventoryNode[]): string {
 
 function isUsable({ storages }: Inventory, storage: string, node: string): boolean {
   return storages.some((row) => row.name === storage && row.node === node && row.isUsable);
-}
-
-function freeBytes({ memoryBytes = 0, memoryUsedBytes = 0 }: InventoryNode): number {
-  return memoryBytes - memoryUsedBytes;
 }
 
 function byName(left: InventoryNode, right: InventoryNode): number {

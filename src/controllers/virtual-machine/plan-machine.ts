@@ -14,10 +14,8 @@ import type { Found, Next, PlanInput } from "./next.ts";
 export function planVmMachine(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
   const change = claimChange(input, claim, machine);
   if (change !== undefined) return { do: "record", change };
-  const { lock } = machine;
-  if (lock?.state === "Dead" && input.mayUnlock === true) {
-    return unlocking(input, { claim, at: basisOf(machine) }, lock);
-  }
+  const unlocked = planVmLock(input, claim, machine);
+  if (unlocked !== undefined) return unlocked;
   const found = compare(input, claim, machine);
   const refusal = refusalOf(input, claim, found);
   if (refusal !== undefined) return refusal;
@@ -27,8 +25,19 @@ export function planVmMachine(input: PlanInput, claim: ClaimSpec, machine: Machi
     planVmSeedRead(input, claim, machine) ??
     (isLeftAlone ? undefined : planVmForm(input, claim, found)) ??
     (mayPower ? planVmPower(input, claim, found) : undefined) ??
-    planVmRest(claim, found, isLeftAlone)
+    planVmRest(
+      claim,
+      { ...found, later: [...found.later, ...frozen(input, claim, found)] },
+      isLeftAlone,
+    )
   );
+}
+
+/** A dead lock of ours is in nobody's way until something is to be done; and then it is. */
+function planVmLock(input: PlanInput, claim: ClaimSpec, machine: Machine): Next | undefined {
+  const { lock } = machine;
+  if (lock?.state !== "Dead" || input.mayUnlock !== true) return undefined;
+  return unlocking(input, { claim, at: basisOf(machine) }, lock);
 }
 
 function planVmRest(claim: ClaimSpec, found: Found, isLeftAlone: boolean): Next {
@@ -64,6 +73,14 @@ function planVmForm(input: PlanInput, claim: ClaimSpec, found: Found): Next | un
     planVmShape(input, claim, found) ??
     planVmPlace(input, claim, found)
   );
+}
+
+/** What is suspended keeps its form with its memory: what it lacks waits until it has run again. */
+function frozen(input: PlanInput, claim: ClaimSpec, found: Found): string[] {
+  const { machine } = found;
+  if (machine.power !== "Suspended" || found.later.length > 0) return [];
+  const off = { ...found, machine: { ...machine, power: "Stopped" } } as const;
+  return planVmForm(input, claim, off) === undefined ? [] : ["disks and placement"];
 }
 
 /** What cannot be changed in place is refused whole, before anything of it is applied. */

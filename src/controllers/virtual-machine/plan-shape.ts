@@ -13,11 +13,10 @@ const partFields = Object.keys(parts) as PartField[];
 /** Everything but disks: what is no longer declared goes, new names get places, values change. */
 export function planVmShape(input: PlanInput, claim: ClaimSpec, found: Found): Next | undefined {
   const { machine, differences, later } = found;
-  // What waits for a restart has been said already; to say it again changes nothing.
+  // The shape is that of the next start: what waits for it as it should be does not differ.
   const news = differences.filter(({ path }) => {
     // It has an operation of its own.
-    if (path.startsWith("highAvailability")) return false;
-    return !later.includes(path) && !machine.pending.some((field) => path.startsWith(field));
+    return !path.startsWith("highAvailability") && !later.includes(path);
   });
   const step =
     removeStep(input, claim, machine) ??

@@ -1,10 +1,11 @@
 import type { ClaimSpec } from "../../api/index.ts";
-import type { Failure, ForeignSeen, Leftover, Seen } from "../../hypervisor/index.ts";
+import type { Failure, ForeignSeen, Leftover, Machine, Seen } from "../../hypervisor/index.ts";
 import { proposeNames } from "../../hypervisor/index.ts";
 import { basisOf, deadLock, isUnsettled, stepOrWait, waitForOpen } from "./next.ts";
 import type { Cloning, Next, PlanInput } from "./next.ts";
 import { planVmDeletion } from "./plan-deletion.ts";
 import { planVmMachine } from "./plan-machine.ts";
+import { planVmResume } from "./plan-power.ts";
 import { planVmSeedGone } from "./plan-seed.ts";
 
 /** Decides the one next thing. Pure: every branch is here and in the two plans beside it. */
@@ -24,9 +25,28 @@ export function planVm(input: PlanInput): Next {
       return planVmForeign(input, claim, seen);
     case "ours":
       return declared.isDeleting
-        ? planVmDeletion(input, claim, seen.machine)
+        ? (planVmUnprotected(input, claim, seen.machine) ??
+            planVmDeletion(input, claim, seen.machine))
         : planVmMachine(input, claim, seen.machine);
   }
+}
+
+/**
+ * A hypervisor keeps what it was told to protect, also from us. What the object itself unprotected
+ * is unprotected there; a protection that only a person set there is that person's to lift.
+ */
+function planVmUnprotected(input: PlanInput, claim: ClaimSpec, machine: Machine): Next | undefined {
+  const { fate, liftsProtection } = input.declared;
+  const isKept = fate !== "Destroy" || liftsProtection !== true;
+  // What was seen is in the Claim before anything is done.
+  if (isKept || claim.state !== "Bound" || machine.shape.deletionProtection !== true)
+    return undefined;
+  // What is suspended takes no change.
+  if (machine.power === "Suspended") return planVmResume(input, claim, machine);
+  const shape = { deletionProtection: false };
+  const operation = { kind: "configure", claim, at: basisOf(machine), shape } as const;
+  const intent = "Lift the protection, as the object says.";
+  return stepOrWait(input, { name: "Configure", operation, intent }, machine.lock);
 }
 
 function planVmAbsent(input: PlanInput, claim: ClaimSpec): Next {
@@ -59,9 +79,9 @@ function planVmCreate(input: PlanInput, claim: ClaimSpec): Next {
 
 /** The hypervisor's own copy: it bears no mark until it was stamped. */
 function planVmClone(
-  { declared: { node, pool, shape } }: PlanInput,
+  { declared: { node, pool, shape, disks } }: PlanInput,
   claim: ClaimSpec,
-  { source, mode, snapshot }: Cloning,
+  { source, mode, snapshot, disk }: Cloning,
 ): Next {
   const operation = {
     kind: "clone",
@@ -74,7 +94,9 @@ function planVmClone(
     ...(pool === undefined ? {} : { pool }),
   } as const;
   const intent = `Make the machine ${claim.externalId} as a copy of ${source} on node ${node}.`;
-  return { do: "step", step: { name: "Clone", operation, intent } };
+  const copiesTo = disks.find(({ name }) => name === disk)?.storage;
+  const step = { name: "Clone", operation, intent, ...(copiesTo ? { copiesTo } : {}) } as const;
+  return { do: "step", step };
 }
 
 /** A copy that our own task made under our id: it becomes ours by its mark. */

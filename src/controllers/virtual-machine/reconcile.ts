@@ -12,7 +12,7 @@ import {
 } from "../../runtime/index.ts";
 import { absent } from "./absent.ts";
 import { declare, type Declaring } from "./declare.ts";
-import { performStep, restartHandled } from "./effects.ts";
+import { performStep, restartHandled, slotMs } from "./effects.ts";
 import { failVm, handledOf, hasGivenUp } from "./failing.ts";
 import { cloneHints } from "./fills.ts";
 import { askAgainMs, askGuest } from "./guest.ts";
@@ -39,6 +39,8 @@ const powerSteps: ReadonlySet<string> = new Set(["Start", "PowerOff", "Suspend",
 /** As many things as are written down in a row on one sight. */
 const recordsMax = 3;
 
+/** Nobody moves up in a line by looking; this often it is looked at all the same. */
+const lookInLineMs = 5 * 60_000;
 const lockMs = 5_000;
 const settleMs = 1_000;
 
@@ -53,6 +55,7 @@ export async function reconcileVm(key: string, deps: VmDeps): Promise<Outcome> {
   const waitMs = backoffMs(turn);
   if (waitMs > 0) return again("Backoff", waitMs);
   delete memory.retry;
+  if (isInLine(turn)) return again("Slot", slotMs);
   const isHeld = vm.metadata.finalizers?.includes(finalizers.machine) ?? false;
   if (isDeleting(vm)) return isHeld ? connectAndGo(turn) : settled;
   const objects = deps.client.of(virtualMachineKind);
@@ -74,8 +77,16 @@ function backoffMs({ memory, vm, deps }: Turn): number {
   return retry.atMs - deps.clock.nowMs();
 }
 
+/** Nothing can be done before its turn comes, and nothing is known to have changed. */
+function isInLine({ key, memory: { line }, vm, deps }: Turn): boolean {
+  if (line === undefined || line.declaration !== declarationOf(vm)) return false;
+  const waitedMs = deps.clock.monotonicMs() - line.sinceMs;
+  return deps.slots.isWaiting(key) && waitedMs < lookInLineMs;
+}
+
 function forget(key: string, deps: VmDeps): Outcome {
   deps.memory.delete(key);
+  deps.places.forget(key);
   deps.slots.leave(key);
   return settled;
 }

@@ -28,10 +28,10 @@ export async function settleOperation(
 ): Promise<Outcome | OpenOperation | undefined> {
   const { memory } = turn;
   const operation = turn.vm.status?.operation;
-  if (operation === undefined || memory.settledId === operation.id) return undefined;
-  turn.isOpen = true;
-  // It stays in the status: nothing else tells whose the empty reservation is.
-  if (operation.task === noWorker) return undefined;
+  if (operation === undefined) return undefined;
+  // This one stays in the status: nothing else tells whose the empty reservation is.
+  turn.isOpen = memory.settledId !== operation.id || operation.task === noWorker;
+  if (!turn.isOpen || operation.task === noWorker) return undefined;
   const known = knownTask(turn, operation);
   const task = known === undefined ? await recallTask(turn, operation) : answered(known);
   if (!task.ok) return failVm(turn, task.failure);
@@ -150,8 +150,9 @@ export function taskKind(
 
 function slotsUnderWay({ vm, connection }: ConnectedTurn, { step }: StatusOperation): string[] {
   const { node } = vm.status ?? {};
-  const storages = step === "AddDisk" ? (vm.spec.disks ?? []).map(({ storage }) => storage) : [];
-  return slotNames(connection.name, node, storages[0] ?? connection.spec.defaults?.storage);
+  const isCopy = step === "AddDisk" || step === "Clone";
+  const storages = isCopy ? (vm.spec.disks ?? []).map(({ storage }) => storage) : [];
+  return slotNames(connection, node, storages[0] ?? connection.spec.defaults?.storage);
 }
 
 export function blockedView(waitsFor: string): Parameters<typeof writeView>[1] {

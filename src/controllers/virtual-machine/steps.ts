@@ -1,5 +1,5 @@
 import type { vmReasons } from "../../api/index.ts";
-import type { Operation } from "../../hypervisor/index.ts";
+import type { Inventory, Operation } from "../../hypervisor/index.ts";
 
 /** The steps as people see them in `status.operation.step`. */
 export type StepName =
@@ -38,6 +38,8 @@ export interface Step {
   readonly operation: Operation;
   /** In one sentence, which tells this step from every other of the same machine. */
   readonly intent: string;
+  /** The storage that the hypervisor's own copy is expected on. */
+  readonly copiesTo?: string;
 }
 
 /** What is known of each step. */
@@ -59,7 +61,7 @@ const settleMs = 60_000;
 
 export const stepTraits: Readonly<Record<StepName, StepTraits>> = {
   Create: { reason: "Creating", settleMs, does: ["Create"], isCopy: false },
-  Clone: { reason: "Creating", settleMs, does: ["Clone"], isCopy: false },
+  Clone: { reason: "Creating", settleMs, does: ["Clone"], isCopy: true },
   AddDisk: { reason: "Creating", settleMs, does: ["Configure"], isCopy: true },
   Attach: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false },
   Detach: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false },
@@ -92,27 +94,39 @@ export function isStepName(text: string): text is StepName {
   return text in stepTraits;
 }
 
+/** Where slots are: a hypervisor, and what was last seen of its storages. */
+export interface SlotPlace {
+  readonly name: string;
+  readonly inventory: Pick<Inventory, "storages">;
+}
+
 /** The slots that a step needs, all at once. The VM's own are its key: it runs once at a time. */
-export function slotsOf({ name, operation }: Step, hypervisor: string): string[] {
-  const storage = stepTraits[name].isCopy ? copiesTo(operation) : undefined;
-  return slotNames(hypervisor, nodeOf(operation), storage);
+export function slotsOf({ name, operation, copiesTo }: Step, hypervisor: SlotPlace): string[] {
+  const storage = stepTraits[name].isCopy ? (copiesTo ?? storageOf(operation)) : undefined;
+  const names = slotNames(hypervisor, nodeOf(operation), storage);
+  if (operation.kind !== "clone") return names;
+  // A copy lies where its source lies, whatever is declared: copies of one source take turns.
+  return [...names, `source ${operation.source} of ${hypervisor.name}`];
 }
 
 /** The storage that data is copied onto. */
-function copiesTo(operation: Operation): string | undefined {
+function storageOf(operation: Operation): string | undefined {
   if (operation.kind === "addDisk") return operation.disk.storage;
   return operation.kind === "moveDisk" ? operation.storage : undefined;
 }
 
+/** A storage that each node has for itself has slots on each node; one that they share, once. */
 export function slotNames(
-  hypervisor: string,
+  { name: hypervisor, inventory }: SlotPlace,
   node: string | undefined,
   storage: string | undefined,
 ): string[] {
   const names = [`hypervisor ${hypervisor}`];
   if (node !== undefined) names.push(`node ${node} of ${hypervisor}`);
-  if (storage !== undefined) names.push(`storage ${storage} of ${hypervisor}`);
-  return names;
+  if (storage === undefined) return names;
+  const seen = inventory.storages.find((row) => row.name === storage && row.node === node);
+  const isOwn = node !== undefined && seen?.isShared === false;
+  return [...names, `storage ${storage}${isOwn ? ` on ${node}` : ""} of ${hypervisor}`];
 }
 
 function nodeOf(operation: Operation): string | undefined {

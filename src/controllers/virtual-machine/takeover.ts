@@ -49,6 +49,8 @@ export async function findTakeover(
   if ("category" in found) return { is: "outcome", outcome: await failVm(turn, found) };
   const named = await withNames(turn, desired, found);
   const plan = planOf(turn, desired, { ...found, machine: named });
+  const refusal = refusalOf(found, plan);
+  if (refusal !== undefined) return { is: "outcome", outcome: await failVm(turn, refusal) };
   const isApproved = annotationOf(turn.vm.metadata, "approve") === plan.hash;
   if (plan.changes.length > 0 && !isApproved) {
     return { is: "outcome", outcome: await waitForApproval(turn, plan) };
@@ -163,6 +165,19 @@ function powerChanges({ vm }: ConnectedTurn, { power }: Machine): Planned[] {
 
 function textOf(value: unknown): string {
   return (JSON.stringify(value) ?? "nothing").slice(0, 256);
+}
+
+/** What no approval can bring about: it is said before the machine is anybody's. */
+function refusalOf({ machine }: Candidate, { changes }: Plan): Failure | undefined {
+  const refused = changes.filter(({ effect }) => effect === "Refused");
+  if (refused.length === 0) return undefined;
+  const fields = refused.map(({ field, from = "nothing" }) => `${field} (it has ${from})`);
+  const is = `The machine ${machine.externalId} stands, and this cannot be changed in place`;
+  return {
+    category: "ReplacementRequired",
+    message: `${is}: ${fields.join(", ")}. Nothing was taken over or changed.`,
+    remedy: "Declare these fields as the machine has them, or give the object another name and id.",
+  };
 }
 
 async function waitForApproval(turn: ConnectedTurn, plan: Plan): Promise<Outcome> {

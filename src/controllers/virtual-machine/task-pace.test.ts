@@ -60,13 +60,32 @@ describe("the pace of looking at tasks", () => {
     assert.equal(pace.waitMs("AddDisk", 60_000), 1_000);
   });
 
+  test("where ends are spread evenly, about twelve looks notice each within a twelfth of the spread", () => {
+    const pace = new TaskPace();
+    const durations = Array.from({ length: 64 }, (_, index) => 600 + ((index * 37) % 64) * 19);
+    for (const each of durations) lookAt(pace, each);
+    const seen = durations.map((takesMs) => lookAt(pace, takesMs));
+    const looks = seen.reduce((sum, each) => sum + each.looks, 0) / seen.length;
+    assert.ok(looks <= 12, `${looks} looks on average`);
+    for (const { lateMs } of seen) assert.ok(lateMs <= 115, `${lateMs} ms late`);
+  });
+
+  test("the end of the first of its kind is noticed within an eighth", () => {
+    fc.assert(
+      fc.property(durationMs, (takesMs) => {
+        const { lateMs } = lookAt(new TaskPace(), takesMs);
+        assert.ok(lateMs <= Math.max(25, takesMs / 8) + 1, `${lateMs} ms late`);
+      }),
+    );
+  });
+
   test("kinds of tasks do not learn from each other, and old times are forgotten", () => {
     const pace = new TaskPace();
-    assert.equal(pace.waitMs("Create", 0), 100);
-    pace.ended("Create", { ranMs: 100 });
-    assert.equal(pace.waitMs("Create", 0), 45);
+    assert.equal(pace.waitMs("Create", 0), 25);
+    pace.ended("Create", { ranMs: 200 });
+    assert.equal(pace.waitMs("Create", 0), 48);
     for (let index = 0; index < 32; index++) pace.ended("Create", { ranMs: 900, runningMs: 800 });
-    assert.equal(pace.waitMs("Create", 0), 720);
-    assert.equal(pace.waitMs("Grow", 0), 100);
+    assert.equal(pace.waitMs("Create", 0), 737);
+    assert.equal(pace.waitMs("Grow", 0), 25);
   });
 });

@@ -1,36 +1,36 @@
 /**
  * Of so many of the latest tasks of a kind it is remembered how long they took: enough for the next
- * one hardly ever to be much shorter than all of them.
+ * one hardly ever to be much shorter or longer than all of them.
  */
 const recentMax = 32;
-/** A little before the shortest of them was over. */
-const early = 0.9;
 /** What is noticed late by a twelfth of what it took anyway is not missed. */
 const partOfAge = 12;
+/** Within the time in which the others ended, so many looks are enough. */
+const partOfRange = 12;
+/** Where they all took about as long, nothing is gained by looking more often than this. */
+const partOfAgeLeast = 24;
+/** Where nothing is known yet: it is not known for long, so a few looks more do no harm. */
+const partOfAgeFirst = 8;
 const waitMsLeast = 25;
 const waitMsMost = 1_000;
-/** Where nothing is known yet. */
-const waitMsFirst = 100;
 
 /**
  * When to look at a task again. Nobody calls when it is over, so what passes between its end and
  * the next look is lost to everyone who waits for it, and every look before is work for the
  * hypervisor that tells nothing. So the first look comes when tasks of this kind have begun to end
- * lately, and each further one after a twelfth of the task's age: a short task is noticed at once,
- * and a long one costs no more than one look in a second.
+ * lately. Each further one comes after a twelfth of the task's age, or of the time between the
+ * shortest and the longest of them, whichever is less: a short task is noticed at once, and a long
+ * one costs no more than one look in a second.
  */
 export class TaskPace {
-  /** By kind, how long each of the latest tasks took at least. */
-  readonly #recentMs = new Map<string, readonly number[]>();
+  /** By kind, the latest tasks. */
+  readonly #recent = new Map<string, readonly Span[]>();
 
   /** How long to wait before looking at a task that has run for so long. */
   waitMs(kind: string, ranMs: number): number {
-    const recentMs = this.#recentMs.get(kind);
-    const waitMs =
-      recentMs === undefined
-        ? Math.max(ranMs, waitMsFirst)
-        : Math.max(Math.min(...recentMs) * early - ranMs, ranMs / partOfAge, waitMsLeast);
-    return Math.min(Math.ceil(waitMs), waitMsMost);
+    const recent = this.#recent.get(kind);
+    const waitMs = recent === undefined ? ranMs / partOfAgeFirst : learnedMs(recent, ranMs);
+    return Math.min(Math.ceil(Math.max(waitMs, waitMsLeast)), waitMsMost);
   }
 
   /**
@@ -38,12 +38,32 @@ export class TaskPace {
    * after it. One that was over at the first look took nobody knows how long: half of it is tried.
    */
   ended(kind: string, { ranMs, runningMs = ranMs / 2 }: TaskRun): void {
-    const recentMs = [...(this.#recentMs.get(kind) ?? []), runningMs];
-    this.#recentMs.set(kind, recentMs.slice(-recentMax));
+    const recent = [...(this.#recent.get(kind) ?? []), { leastMs: runningMs, mostMs: ranMs }];
+    this.#recent.set(kind, recent.slice(-recentMax));
   }
 }
 
 export interface TaskRun {
   readonly ranMs: number;
   readonly runningMs?: number | undefined;
+}
+
+/** How long a task took: longer than the one, and at most the other. */
+interface Span {
+  readonly leastMs: number;
+  readonly mostMs: number;
+}
+
+function learnedMs(recent: readonly Span[], ranMs: number): number {
+  const firstMs = Math.min(...recent.map(({ leastMs }) => leastMs)) * earlyOf(recent.length);
+  const lastMs = Math.max(...recent.map(({ mostMs }) => mostMs));
+  const ofAgeMs = ranMs / partOfAge;
+  const ofRangeMs = ranMs < lastMs ? (lastMs - firstMs) / partOfRange : ofAgeMs;
+  const nextMs = Math.min(ofAgeMs, Math.max(ofRangeMs, ranMs / partOfAgeLeast));
+  return Math.max(firstMs - ranMs, nextMs);
+}
+
+/** A little before the shortest of them was over; the fewer they are, the shorter may the next be. */
+function earlyOf(count: number): number {
+  return (0.95 * count) / (count + 1);
 }

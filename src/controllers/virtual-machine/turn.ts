@@ -19,6 +19,7 @@ import {
 } from "../../runtime/index.ts";
 import type { Ledger, WrittenObjects } from "../claims/index.ts";
 import type { Connection, Connections } from "../hypervisor/index.ts";
+import type { Places } from "./places.ts";
 import { statusOf, type VmView } from "./status.ts";
 import type { TaskPace } from "./task-pace.ts";
 
@@ -42,6 +43,7 @@ export interface VmDeps {
   readonly ledger: Ledger;
   readonly slots: Slots;
   readonly pace: TaskPace;
+  readonly places: Places;
   /** Whether a write may go out at this very moment. */
   readonly fence: Fence;
   /** How long nothing may be written yet, because an earlier leader's requests may still land. */
@@ -71,6 +73,8 @@ export interface VmMemory {
   /** The operation whose outcome is known. */
   settledId?: string;
   lease?: SlotLease;
+  /** Since when it stands in line for slots, with what was declared then. */
+  line?: { readonly sinceMs: number; readonly declaration: string };
   lastWriteMs?: number;
   /** Not before, unless the declaration is another. */
   retry?: { readonly atMs: number; readonly declaration: string };

@@ -76,10 +76,10 @@ async function find(image: VMImage, deps: ImageDeps): Promise<Outcome> {
   if (reach.is === "away") return trouble(image, deps, { copies: [], failure: reach.failure });
   if (volume === undefined) return rest(image, deps, []);
   if (wasFoundLately(image, deps)) return settled;
-  const copy = await findVolume(reach.connection, volume.id);
-  if (!copy.ok) return trouble(image, deps, { copies: [], failure: copy.failure });
+  const found = await findVolume(reach.connection, volume.id);
+  if (!found.ok) return trouble(image, deps, { copies: [], failure: found.failure });
   // A disk of a machine is no image file, and yet can be copied: only preflight can tell.
-  return rest(image, deps, copy.value === undefined ? [] : [copy.value]);
+  return rest(image, deps, found.value);
 }
 
 /** If not, it is noted that it is looked for now. */
@@ -88,7 +88,7 @@ function wasFoundLately(image: VMImage, deps: ImageDeps): boolean {
   const { generation = 0 } = image.metadata;
   const nowMs = deps.clock.nowMs();
   const { looked } = memory;
-  const isSame = looked?.generation === generation && image.status?.copies?.length === 1;
+  const isSame = looked?.generation === generation && (image.status?.copies ?? []).length > 0;
   if (isSame && nowMs - looked.atMs < foundMs) return true;
   memory.looked = { atMs: nowMs, generation };
   return false;

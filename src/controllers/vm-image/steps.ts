@@ -3,22 +3,30 @@ import type { Answer, ImageFile } from "../../hypervisor/index.ts";
 import type { Connection } from "../hypervisor/index.ts";
 import { fileNameOf, placeOf, useOf, type Copy, type Target } from "./plan.ts";
 
-/** The copies of a volume or template: it is where it is. */
+/** Where a volume is: on a shared storage once, else on each node that has a file of that name. */
 export async function findVolume(
   connection: Connection,
   volume: string,
-): Promise<Answer<Copy | undefined>> {
+): Promise<Answer<readonly Copy[]>> {
+  const copies = new Map<string, Copy>();
+  let failure: Answer<never> | undefined;
   for (const row of connection.inventory.storages) {
     if (!row.contents.includes("Images") || !row.isUsable) continue;
     const files = await connection.driver.images({ node: row.node, storage: row.name });
-    if (!files.ok) return files;
+    if (!files.ok) {
+      failure ??= files;
+      continue;
+    }
     const file = files.value.find((candidate) => candidate.volume === volume);
     const { name: hypervisor } = connection;
     const target = { hypervisor, storage: row.name, node: row.node, isShared: row.isShared };
-    if (file)
-      return { ok: true, value: { ...presentCopy(target, file), brought: false, verified: false } };
+    if (file === undefined) continue;
+    const copy = { ...presentCopy(target, file), brought: false, verified: false };
+    copies.set(JSON.stringify(placeOf(target)), copy);
   }
-  return { ok: true, value: undefined };
+  // What a node does not tell now is no reason to do without the others.
+  if (failure !== undefined && copies.size === 0) return failure;
+  return { ok: true, value: [...copies.values()] };
 }
 
 /** The file of an image where it should be, if it is there. */

@@ -17,10 +17,15 @@ export function fitShape(shape: Shape, release: Release): Fitted {
   const slots = assignSlots({ disks: {}, networks: {} }, { ...partsOf(shape), disks: usable });
   if ("category" in slots) return { shape, refusals: [...refusals, slots] };
   const blank = blankDisks(usable, slots);
-  const cards = Object.fromEntries(Object.values(slots.networks).map((slot) => [slot, ""]));
   const volumes = firmwareVolumes(shape.firmware ?? {}, {}, "none");
-  const change = writeShape(shape, slots, { ...blank, ...cards, ...volumes });
-  const seen = readShape(changedValues({ ...blank, ...cards, ...volumes }, change), slots);
+  const bare = {
+    ...blank,
+    ...inSlots(slots.networks, ""),
+    // Only what is there can be named in the order to boot in.
+    ...inSlots(slots.cdroms ?? {}, "none,media=cdrom"),
+    ...volumes,
+  };
+  const seen = readShape(changedValues(bare, writeShape(shape, slots, bare)), slots);
   return { shape: onlyWhatWasSaid(withVariables(shape), seen), refusals };
 }
 
@@ -34,6 +39,10 @@ export function partsOf(shape: Shape): Pick<Required<Shape>, "disks" | "networks
 function withVariables(shape: Shape): Shape {
   if (shape.firmware?.type !== "UEFI") return shape;
   return { ...shape, firmware: { ...shape.firmware, keepsVariables: true } };
+}
+
+function inSlots(slots: Readonly<Record<string, string>>, text: string): Record<string, string> {
+  return Object.fromEntries(Object.values(slots).map((slot) => [slot, text]));
 }
 
 function blankDisks(disks: readonly DiskShape[], slots: Slots): Record<string, string> {

@@ -80,6 +80,30 @@ describe("what was seen already", () => {
     );
   });
 
+  it("does not hide that a disc is not there, before anything is made", async () => {
+    const iso = data([{ volid: "far:iso/there.iso", content: "iso", size: 1 }]);
+    const server = new ScriptedServer({
+      "GET /cluster/resources": resources,
+      "GET /nodes/pve1/storage/zfs/content": data([]),
+      "GET /nodes/pve1/storage/far/content": iso,
+    });
+    const berth = driver(server);
+    await berth.inventory();
+    const media = ["far:iso/there.iso", "far:iso/gone.iso", "nowhere:iso/a.iso", ""];
+    const cdroms = media.map((medium, index) => ({ name: `drive${index}`, medium }));
+    const disks = [
+      { name: "root", storage: "zfs", sizeBytes: 1, fill: { from: "blank" } },
+    ] as const;
+    const { findings } = await berth.preflight({ ...draft, shape: { cdroms }, disks });
+    assert.deepEqual(
+      findings.map(({ category, message }) => `${category} ${message}`),
+      [
+        "ImageNotFound cdroms[drive1]: far:iso/gone.iso is not on pve1",
+        "ImageNotFound cdroms[drive2]: no storage on pve1 can hold nowhere:iso/a.iso",
+      ],
+    );
+  });
+
   it("is noted where nobody looked: nothing there is ever taken for ours by its name", async () => {
     const { externalId: id } = claim;
     const row = (storage: string) => {

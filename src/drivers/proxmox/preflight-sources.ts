@@ -32,6 +32,27 @@ export async function checkSources(
   return found;
 }
 
+/** Whether the discs lie where the drives expect them. Reads only. */
+export async function checkDiscs(
+  context: DriverContext,
+  { shape, node }: Draft,
+  storages: readonly NodeStorage[],
+): Promise<Failure[]> {
+  const found: Failure[] = [];
+  for (const { name, medium = "" } of shape.cdroms ?? []) {
+    if (medium === "" || context.glance.hasSeen(node, medium)) continue;
+    const storage = parseVolume(medium)?.storage;
+    const failure =
+      storage === undefined || !storages.some((one) => one.name === storage)
+        ? noHolder(medium, node)
+        : await findVolume(context, { node, storage }, { volume: medium, content: "iso" });
+    if (failure !== undefined) {
+      found.push({ ...failure, message: `cdroms[${name}]: ${failure.message}` });
+    }
+  }
+  return found;
+}
+
 async function checkVolume(
   context: DriverContext,
   { node, volume }: { readonly node: string; readonly volume: string },
@@ -40,20 +61,33 @@ async function checkVolume(
   const { release, glance } = context;
   const storage = parseVolume(volume)?.storage;
   if (storage === undefined || !storages.some(({ name }) => name === storage)) {
-    return { category: "ImageNotFound", message: `no storage on ${node} can hold ${volume}` };
+    return noHolder(volume, node);
   }
   const owner = parseVolume(volume)?.owner;
-  if (owner === undefined && !hasImportContent(release())) return noImages(release());
-  if (owner === undefined && glance.hasSeen(node, volume)) return undefined;
-  return await findVolume(context, { node, storage }, { volume, owner });
+  const place = { node, storage };
+  if (owner !== undefined) {
+    return await findVolume(context, place, { volume, content: "images", vmid: owner });
+  }
+  if (!hasImportContent(release())) return noImages(release());
+  if (glance.hasSeen(node, volume)) return undefined;
+  return await findVolume(context, place, { volume, content: "import" });
+}
+
+function noHolder(volume: string, node: string): Failure {
+  return { category: "ImageNotFound", message: `no storage on ${node} can hold ${volume}` };
+}
+
+interface Wanted {
+  readonly volume: string;
+  readonly content: "import" | "images" | "iso";
+  readonly vmid?: string;
 }
 
 async function findVolume(
   { api, glance }: DriverContext,
   place: { readonly node: string; readonly storage: string },
-  { volume, owner }: { readonly volume: string; readonly owner: string | undefined },
+  { volume, ...filter }: Wanted,
 ): Promise<Failure | undefined> {
-  const filter = owner === undefined ? { content: "import" } : { content: "images", vmid: owner };
   const volumes = await listVolumes(api, place, filter);
   if (!volumes.ok) return volumes.failure;
   const ids = volumes.value.map((row) => row.volume);
@@ -62,7 +96,8 @@ async function findVolume(
   return {
     category: "ImageNotFound",
     message: `${volume} is not on ${place.node}`,
-    remedy: "Put the file there, or correct the VMImage. Berth looks again by itself.",
+    remedy:
+      "Put it there, correct its name, or place the machine on the node that has it. Berth looks again by itself.",
   };
 }
 

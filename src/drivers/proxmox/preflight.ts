@@ -3,7 +3,7 @@ import { answered } from "../../hypervisor/index.ts";
 import type { DriverContext } from "./context.ts";
 import { classifyError, readFailureOf } from "./errors.ts";
 import { fitShape } from "./fit.ts";
-import { checkSources } from "./preflight-sources.ts";
+import { checkDiscs, checkSources } from "./preflight-sources.ts";
 import { isSupported } from "./release.ts";
 import { listVolumes, nodeStorages, type NodeStorage, unlisted } from "./storages.ts";
 import { parseVolume } from "./translate/volumes.ts";
@@ -22,6 +22,7 @@ export async function preflight(context: DriverContext, draft: Draft): Promise<P
     ...homesOf(draft).flatMap((home) => checkHome(home, storages.value, node)),
     ...checkSpace(draft.disks, storages.value),
     ...(await checkSources(context, draft, storages.value)),
+    ...(await checkDiscs(context, draft, storages.value)),
     ...(await checkNetworks(context, draft)),
     ...(before.ok ? leftoversOf(before.value, draft) : [before.failure]),
   ];

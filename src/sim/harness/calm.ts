@@ -53,6 +53,28 @@ const remedies: Readonly<Record<string, (stuck: Stuck, helpers: Helpers) => stri
     hands.clear(site, id);
     return undefined;
   },
+  ReplacementRequired: ({ vm, site, id, name, message }, { people }) => {
+    // A machine that was let go of is taken back as it is, and its disks may have grown since.
+    const found = new Map(
+      [...message.matchAll(/disks\[(\w+)\]\.size \(it has (\d+)/g)].map(([, disk = "", bytes]) => [
+        disk,
+        `${Number(bytes) / 2 ** 30}Gi`,
+      ]),
+    );
+    const config = site.text(/machine (\d+) stands/.exec(message)?.[1] ?? id) ?? "";
+    if (
+      found.size === 0 ||
+      [...found.values()].some((size) => !config.includes(`size=${size.replace("i", "")}`))
+    ) {
+      return "its disks are not so";
+    }
+    const disks = vm.spec.disks?.map((disk) => ({
+      ...disk,
+      size: found.get(disk.name) ?? disk.size,
+    }));
+    people.change(name, { spec: { disks } });
+    return undefined;
+  },
   CreationFailed: ({ site, name, message }, { people }) => {
     // Its own disk is gone: of that machine nothing can be made any more.
     const lost = /volume '[^:']+:([^']+)' does not exist/.exec(message)?.[1];

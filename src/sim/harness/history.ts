@@ -265,10 +265,12 @@ function isSettledVm(vm: VirtualMachine): boolean {
   // Changes that wait for a person's word.
   if (plan !== undefined && !isDeleting(vm)) return true;
   if (isReady(vm) && !isDeleting(vm)) return operation === undefined && failure === undefined;
-  const isStalled = vm.status?.conditions?.some(({ type, status }) => {
-    return type === "Stalled" && status === "True";
-  });
-  return isStalled === true && vm.status?.observedGeneration === vm.metadata.generation;
+  return isStalled(vm) && vm.status?.observedGeneration === vm.metadata.generation;
+}
+
+function isStalled({ status }: VirtualMachine): boolean {
+  const conditions = status?.conditions ?? [];
+  return conditions.some((one) => one.type === "Stalled" && one.status === "True");
 }
 
 function asError(thrown: unknown): Error {

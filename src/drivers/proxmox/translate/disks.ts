@@ -63,7 +63,8 @@ export function readDisk(text: string, name: string, bus: Bus): DiskShape {
     name,
     bus,
     ...present({
-      cache: keyOf(caches, property(options, "cache")),
+      // Without the option the server opens the disk past its cache, as with "none".
+      cache: keyOf(caches, property(options, "cache") ?? caches.None),
       asyncIo: keyOf(asyncIos, property(options, "aio")),
       serial: property(options, "serial"),
       limits: readLimits(options),

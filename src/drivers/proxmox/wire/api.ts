@@ -40,8 +40,24 @@ export class PveApi {
     request: Omit<PveRequest, "method" | "mayWrite">,
     mayWrite: () => boolean,
   ): Promise<PveResult> {
-    return settle(await this.#send({ ...request, method, mayWrite }));
+    const result = settle(await this.#send({ ...request, method, mayWrite }));
+    return result.type === "error" ? withoutSecrets(result, request.params ?? {}) : result;
   }
+}
+
+/** Parameters that nobody but the server may ever read. */
+const secretParams: readonly string[] = ["cipassword", "password"];
+
+/** A server repeats what it does not like; what was secret is cut out of its words. */
+function withoutSecrets(error: PveError, params: Params): PveError {
+  const secrets = secretParams
+    .map((key) => String(params[key] ?? ""))
+    .filter((text) => text !== "");
+  const cut = (text: string): string => {
+    return secrets.reduce((rest, secret) => rest.replaceAll(secret, "***"), text);
+  };
+  const fields = Object.entries(error.fields).map(([key, text]) => [key, cut(text)] as const);
+  return { ...error, text: cut(error.text), fields: Object.fromEntries(fields) };
 }
 
 /**
