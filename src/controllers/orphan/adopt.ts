@@ -56,12 +56,17 @@ async function adoptMachine(turn: OrphanTurn): Promise<Outcome> {
   return again("Changed", lookMs);
 }
 
-/** The Claim that is held for it, or the one under which it was let go a moment ago. */
+/**
+ * The Claim that is held for it, or the one under which it was let go a moment ago: then no sweep
+ * finds the machine any more, and only what was begun says that it is still to be adopted.
+ */
 async function claimOf(turn: OrphanTurn): Promise<Claim | undefined> {
   const { find, deps, orphan, connection } = turn;
-  const released = await deps.ledger.releasedAs(connection.systemId, orphan.spec.externalId);
-  if (released !== undefined && orphan.status?.operation?.step === "Release") return released;
-  return find === undefined ? released : holdClaim(turn, find);
+  if (orphan.status?.operation?.step === "Release") {
+    const released = await deps.ledger.releasedAs(connection.systemId, orphan.spec.externalId);
+    if (released !== undefined) return released;
+  }
+  return holdClaim(turn, find);
 }
 
 /** The mark is rewritten; nothing else of the machine changes. */

@@ -7,11 +7,11 @@ export interface DecisionInput {
   readonly spec: Orphan["spec"];
   /** What the last whole sweep found; absent: it is not there, or declared, or let go. */
   readonly find: Find | undefined;
-  /** When that sweep began, and what was begun before. */
-  readonly sweptAtMs: number;
+  /** Which sweep that was. */
+  readonly swept: number;
   readonly operation: OrphanOperation | undefined;
-  /** From when on an effect of it would be seen; absent: it may still be under way. */
-  readonly settledAtMs: number | undefined;
+  /** The last sweep that may not have seen its effect; absent: it may still be under way. */
+  readonly settledAt: number | undefined;
   /** The node that it was destroyed on, if anything was. */
   readonly node: string | undefined;
   /** The Hypervisor's policy lets it go now. */
@@ -48,9 +48,9 @@ export function planOrphan(input: DecisionInput): OrphanNext {
 }
 
 /** What was done is believed when everything was listed again. */
-function planDestroyed({ find, settledAtMs, sweptAtMs, node }: DecisionInput): OrphanNext {
-  if (settledAtMs === undefined) return { do: "wait" };
-  if (sweptAtMs <= settledAtMs) return { do: "list" };
+function planDestroyed({ find, settledAt, swept, node }: DecisionInput): OrphanNext {
+  if (settledAt === undefined) return { do: "wait" };
+  if (swept <= settledAt) return { do: "list" };
   // Another of the same id, on another node, is another thing: nobody has decided about that.
   const isGone = find === undefined || find.node !== node;
   return isGone ? { do: "finish" } : { do: "vain" };

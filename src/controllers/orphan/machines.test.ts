@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { claimKind, hypervisorKind, virtualMachineKind } from "../../api/index.ts";
 import { openProxmox, type SimulatedWorld } from "../testing/simulated-proxmox.ts";
-import { condition, getVm, isReady, listClaims, until, type World } from "../testing/world.ts";
+import { condition, getVm, isReady, listClaims, until } from "../testing/world.ts";
 import {
   configure,
   decide,
@@ -12,20 +12,12 @@ import {
   ready,
   reasonOf,
   slow,
+  strip,
   volumeNames,
   waitForOrphan,
 } from "./testing.ts";
 
 const stopped = { powerState: "Stopped" } as const;
-
-/** The object goes without its machine: somebody took the finalizer off. */
-async function strip({ client }: World, name: string): Promise<void> {
-  const vms = client.of(virtualMachineKind);
-  const at = { namespace: "default", name };
-  await vms.patch(at, { merge: { metadata: { annotations: { "berth.dev/paused": "true" } } } });
-  await vms.delete(at);
-  await vms.patch(at, { merge: { metadata: { finalizers: null } } });
-}
 
 async function open(): Promise<SimulatedWorld> {
   const stage = await openProxmox();

@@ -18,8 +18,9 @@ export interface Suspicion {
 export interface SweepMemory {
   /** Not before: another sweep. */
   nextAtMs: number;
-  /** When the last whole sweep began. */
-  sweptAtMs?: number;
+  /** How many sweeps were begun, and which of them was the last whole one. */
+  begun: number;
+  swept?: number;
   /** What the last whole sweep found, by the names of Orphans. */
   finds: ReadonlyMap<string, Find>;
   sightings: ReadonlyMap<string, Sighting>;
@@ -44,6 +45,7 @@ export class Sweeps {
     if (known !== undefined) return known;
     const fresh: SweepMemory = {
       nextAtMs: 0,
+      begun: 0,
       finds: new Map(),
       sightings: new Map(),
       quietUntilMs: 0,

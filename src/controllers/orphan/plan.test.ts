@@ -432,9 +432,9 @@ describe("what is done about an Orphan", () => {
   const plan = (given: Partial<DecisionInput>, said: Partial<typeof spec> = {}): string => {
     const next = planOrphan({
       find,
-      sweptAtMs: 10,
+      swept: 10,
       operation: undefined,
-      settledAtMs: undefined,
+      settledAt: undefined,
       node: "n1",
       isChosen: false,
       ...given,
@@ -459,10 +459,10 @@ describe("what is done about an Orphan", () => {
 
   it("is believed only after another listing", () => {
     assert.equal(plan({ operation }), "wait");
-    assert.equal(plan({ operation, settledAtMs: 10, find: undefined }), "list");
-    assert.equal(plan({ operation, settledAtMs: 9, find: undefined }), "finish");
-    assert.equal(plan({ operation, settledAtMs: 9 }), "vain");
-    assert.equal(plan({ operation, settledAtMs: 9, find: { ...find, node: "n2" } }), "finish");
+    assert.equal(plan({ operation, settledAt: 10, find: undefined }), "list");
+    assert.equal(plan({ operation, settledAt: 9, find: undefined }), "finish");
+    assert.equal(plan({ operation, settledAt: 9 }), "vain");
+    assert.equal(plan({ operation, settledAt: 9, find: { ...find, node: "n2" } }), "finish");
   });
 
   it("is done by policy only to the one that was chosen, and never against a word", () => {

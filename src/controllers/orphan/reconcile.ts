@@ -37,7 +37,7 @@ export async function reconcileOrphan(key: string, deps: OrphanDeps): Promise<Ou
   if (deps.hypervisors.get(hypervisor) === undefined) return removeOrphan(orphan, deps);
   const reach = deps.connections.of(hypervisor);
   const sweep = deps.sweeps.of(hypervisor);
-  if (reach.is === "away" || sweep.sweptAtMs === undefined) return again("Unseen", unseenMs);
+  if (reach.is === "away" || sweep.swept === undefined) return again("Unseen", unseenMs);
   const memory = deps.memory.get(key) ?? {};
   deps.memory.set(key, memory);
   const { connection } = reach;
@@ -47,7 +47,7 @@ export async function reconcileOrphan(key: string, deps: OrphanDeps): Promise<Ou
   const turn = { key, deps, memory, connection, sweep, find, sighting, orphan };
   if (orphan.status?.reclaimed !== undefined) return rememberGone(turn);
   const waitMs = backoffMs(memory, orphan, deps.clock.nowMs());
-  return waitMs > 0 ? again("Backoff", waitMs) : settleAndPlan(turn, sweep.sweptAtMs);
+  return waitMs > 0 ? again("Backoff", waitMs) : settleAndPlan(turn, sweep.swept);
 }
 
 /** How long a failure still has to rest, unless a person said something else since. */
@@ -65,16 +65,16 @@ async function rememberGone(turn: OrphanTurn): Promise<Outcome> {
   return leftMs <= 0 || find !== undefined ? removeOrphan(orphan, deps) : again("Gone", leftMs);
 }
 
-async function settleAndPlan(turn: OrphanTurn, sweptAtMs: number): Promise<Outcome> {
+async function settleAndPlan(turn: OrphanTurn, swept: number): Promise<Outcome> {
   const settling = await settleOperation(turn);
   if (settling !== undefined && "type" in settling) return settling;
   const { orphan, find, key, sweep } = turn;
   const next = planOrphan({
     spec: orphan.spec,
     find,
-    sweptAtMs,
+    swept,
     operation: orphan.status?.operation,
-    settledAtMs: settling?.atMs,
+    settledAt: settling?.atSweep,
     node: orphan.status?.node,
     isChosen: sweep.chosen === key,
   });
@@ -82,35 +82,32 @@ async function settleAndPlan(turn: OrphanTurn, sweptAtMs: number): Promise<Outco
 }
 
 /** Finds out what became of the open operation: an outcome where the run ends here. */
-async function settleOperation(
-  turn: OrphanTurn,
-): Promise<Outcome | { readonly atMs: number } | undefined> {
-  const { memory, orphan, connection, deps } = turn;
+async function settleOperation(turn: OrphanTurn): Promise<Outcome | Settled | undefined> {
+  const { memory, orphan, connection } = turn;
   const operation = orphan.status?.operation;
   if (operation === undefined) return undefined;
   if (memory.settled?.operationId === operation.id) return memory.settled;
-  const nowMs = deps.clock.nowMs();
-  if (operation.task === undefined) return settleLost(memory, operation, nowMs);
+  if (operation.task === undefined) return settleLost(turn, operation);
   const view = await connection.driver.look(operation.task);
   if (view.state === "running" || view.state === "unknown") return again(operation.step, taskMs);
   if (view.state === "failed") return failOrphan(turn, view.failure);
-  return settle(memory, operation, nowMs);
+  return settle(turn, operation);
 }
 
 /** Nobody knows what became of it: until its deadline it may still take effect. */
-function settleLost(
-  memory: OrphanMemory,
-  operation: OrphanOperation,
-  nowMs: number,
-): Outcome | { readonly atMs: number } {
+function settleLost(turn: OrphanTurn, operation: OrphanOperation): Outcome | Settled {
+  const nowMs = turn.deps.clock.nowMs();
   const deadlineMs = Date.parse(operation.deadline ?? operation.since);
   if (nowMs < deadlineMs) return again("Unconfirmed", deadlineMs - nowMs);
-  return settle(memory, operation, nowMs);
+  return settle(turn, operation);
 }
 
-function settle(memory: OrphanMemory, { id }: OrphanOperation, atMs: number): { atMs: number } {
-  memory.settled = { operationId: id, atMs };
-  return { atMs };
+type Settled = NonNullable<OrphanMemory["settled"]>;
+
+/** Its work is over: a sweep that begins from now on sees what it did. */
+function settle({ memory, sweep }: OrphanTurn, { id }: OrphanOperation): Settled {
+  memory.settled = { operationId: id, atSweep: sweep.begun };
+  return memory.settled;
 }
 
 /** The one place where what was decided becomes what is done. */
@@ -165,7 +162,7 @@ async function begin(
   { operation: effect, intent, step }: Prepared & { do: "begin" },
   byPolicy: boolean,
 ): Promise<Outcome> {
-  const { deps, connection, memory } = turn;
+  const { deps, connection } = turn;
   const nowMs = deps.clock.nowMs();
   const operation: OrphanOperation = {
     id: deps.random.uuid(),
@@ -183,7 +180,7 @@ async function begin(
   const begun = await connection.driver.begin(effect, deps.fence);
   switch (begun.outcome) {
     case "done":
-      settle(memory, operation, deps.clock.nowMs());
+      settle(turn, operation);
       return again(step);
     case "task":
       await writeOrphan(turn, state, { ...operation, task: begun.task });

@@ -96,7 +96,10 @@ async function recordVolumes(
  * mark's word is made a Claim, so that nobody else can take the machine from now on. Undefined: an
  * object has it after all.
  */
-export async function holdClaim(turn: OrphanTurn, find: Find): Promise<Claim | undefined> {
+export async function holdClaim(
+  turn: OrphanTurn,
+  find: Find | undefined,
+): Promise<Claim | undefined> {
   const { deps, connection, orphan } = turn;
   const { systemId, name } = connection;
   const { externalId } = orphan.spec;
@@ -104,8 +107,8 @@ export async function holdClaim(turn: OrphanTurn, find: Find): Promise<Claim | u
   if (claim !== undefined && isHeld(claim.spec)) {
     return (await isDeclared(turn, claim)) ? undefined : claim;
   }
+  if (find?.mark === undefined) return undefined;
   const { mark, node } = find;
-  if (mark === undefined) return undefined;
   const { namespace, name: owner } = mark.owner;
   const { uid = "" } = orphan.metadata;
   const reserved = await deps.ledger.reserve({

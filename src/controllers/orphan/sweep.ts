@@ -120,7 +120,8 @@ async function sweep(
   memory: SweepMemory,
 ): Promise<boolean> {
   const { name, systemId, driver } = connection;
-  const sweptAtMs = deps.clock.nowMs();
+  memory.begun += 1;
+  const swept = memory.begun;
   const known = deps.claims
     .byIndex("system", systemId)
     .filter(({ spec }) => isHeld(spec) && isDeclared(deps, spec));
@@ -134,7 +135,7 @@ async function sweep(
   const nowMs = deps.clock.nowMs();
   const graceMs = connection.spec.orphans.graceSeconds * 1000;
   const { sightings, due } = planSightings({ finds, before: memory.sightings, nowMs, graceMs });
-  Object.assign(memory, { finds, sightings, sweptAtMs });
+  Object.assign(memory, { finds, sightings, swept });
   await record(connection, deps, due);
   memory.chosen = chooseByPolicy(connection, deps, memory);
   const orphans = deps.orphans.byIndex("hypervisor", name);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { hypervisorKind, orphanKind } from "../../api/index.ts";
+import { hypervisorKind, orphanKind, virtualMachineKind } from "../../api/index.ts";
 import type { Orphan, WrittenVirtualMachineSpec } from "../../api/index.ts";
 import type { ProxmoxModel } from "../../sim/index.ts";
 import type { SimulatedWorld } from "../testing/simulated-proxmox.ts";
@@ -84,4 +84,13 @@ export async function ready(
 /** Changes what the Hypervisor says. */
 export async function configure({ client }: World, spec: object): Promise<void> {
   await client.of(hypervisorKind).patch({ name: "model" }, { merge: { spec } });
+}
+
+/** The object goes without its machine: somebody took the finalizer off. */
+export async function strip({ client }: World, name: string): Promise<void> {
+  const vms = client.of(virtualMachineKind);
+  const at = { namespace: "default", name };
+  await vms.patch(at, { merge: { metadata: { annotations: { "berth.dev/paused": "true" } } } });
+  await vms.delete(at);
+  await vms.patch(at, { merge: { metadata: { finalizers: null } } });
 }

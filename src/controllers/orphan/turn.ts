@@ -52,8 +52,8 @@ export interface OrphanDeps {
 
 /** What a process remembers of an Orphan between runs. All of it can be lost. */
 export interface OrphanMemory {
-  /** The operation whose work is over, and since when. */
-  settled?: { readonly operationId: string; readonly atMs: number };
+  /** The operation whose work is over, and how many sweeps had begun by then. */
+  settled?: { readonly operationId: string; readonly atSweep: number };
   /** Not before, unless a person says something else. */
   retry?: { readonly atMs: number; readonly generation: number };
   /** Since when it is known to be destroyed. */

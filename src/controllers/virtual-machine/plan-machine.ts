@@ -33,7 +33,7 @@ export function planVmMachine(input: PlanInput, claim: ClaimSpec, machine: Machi
   );
 }
 
-/** A dead lock of ours is in nobody's way until something is to be done; and then it is. */
+/** A dead lock of ours goes first, where it can be cleared: nothing else can be done before. */
 function planVmLock(input: PlanInput, claim: ClaimSpec, machine: Machine): Next | undefined {
   const { lock } = machine;
   if (lock?.state !== "Dead" || input.mayUnlock !== true) return undefined;
