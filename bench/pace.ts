@@ -1,9 +1,10 @@
 /**
- * What is lost between the end of a task and the look that notices it: machines one by one, on a virtual clock.
+ * What is lost between the end of a task and the look that notices it, on a virtual clock.
  *
- * Nobody's processor counts here, so the figures are the same every time: of the time from apply to
- * the request that starts a machine, all that is neither an open request nor a running task of the
- * cluster is waiting for the next look. The process is fresh: the first machines are among them.
+ * Machines are made one by one. Nobody's processor counts here, so the figures are the same every
+ * time: of the time from apply to the request that starts a machine, all that is neither an open
+ * request nor a running task of the cluster is waiting for the next look. The process is fresh: the
+ * first machines are among them.
  * Usage: npm run bench -- pace [MACHINES]
  */
 import assert from "node:assert/strict";

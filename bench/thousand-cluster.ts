@@ -3,15 +3,7 @@ import { systemClock, systemRandom } from "../src/app/system.ts";
 import { startProxmoxSimulator } from "../src/sim/index.ts";
 import { running } from "../test/real/support/berth.ts";
 import type { Door } from "../test/real/support/lab.ts";
-import {
-  type Calls,
-  countCall,
-  countFailure,
-  makeRoom,
-  noCalls,
-  type TaskRecord,
-  tasksOf,
-} from "./thousand-figures.ts";
+import { type Calls, countCalls, makeRoom, type TaskRecord, tasksOf } from "./thousand-figures.ts";
 
 /** A simulated cluster in a process of its own, which counts what it is asked. */
 export interface ClusterProcess {
@@ -64,19 +56,10 @@ async function serve(nodes: readonly string[]): Promise<void> {
   });
   const model = simulator.model();
   makeRoom(model);
-  let calls = noCalls;
-  const send = model.send.bind(model);
-  model.send = async (request) => {
-    const path = request.path.replace(/\?.*/, "");
-    calls = countCall(calls, { method: request.method, path });
-    const reply = await send(request);
-    if (reply.status >= 400) calls = countFailure(calls, reply.reason);
-    return reply;
-  };
+  const calls = countCalls(model);
   const { url, fingerprint, tokenId, tokenSecret } = simulator;
   process.on("message", () => {
-    process.send?.({ calls, tasks: tasksOf(model) } satisfies Report);
-    calls = noCalls;
+    process.send?.({ calls: calls(), tasks: tasksOf(model) } satisfies Report);
   });
   process.send?.({ url, fingerprint, tokenId, tokenSecret } satisfies Door);
 }

@@ -1,7 +1,7 @@
 import { mostAtOnce } from "../src/controllers/testing/at-once.ts";
 import { type Clock, sleep } from "../src/kernel/clock.ts";
 import type { ProxmoxModel } from "../src/sim/index.ts";
-import { show } from "./support.ts";
+import { show, spreadOf } from "./support.ts";
 
 /** What is asked of a run. */
 export interface RunOptions {
@@ -32,7 +32,7 @@ export interface Calls {
   readonly timedOut: number;
 }
 
-export const noCalls: Calls = {
+const noCalls: Calls = {
   writes: 0,
   looks: 0,
   ticks: 0,
@@ -72,15 +72,33 @@ export function tasksOf({ cluster }: ProxmoxModel): TaskRecord[] {
   });
 }
 
-export function countCall(calls: Calls, request: { method: string; path: string }): Calls {
+function countCall(calls: Calls, request: { method: string; path: string }): Calls {
   const { method, path } = request;
   if (method !== "GET") return { ...calls, writes: calls.writes + 1 };
   if (/\/tasks\/[^/]+\/status/.test(path)) return { ...calls, looks: calls.looks + 1 };
-  if (/\/cluster\/resources$/.test(path)) return { ...calls, ticks: calls.ticks + 1 };
+  if (path.endsWith("/cluster/resources")) return { ...calls, ticks: calls.ticks + 1 };
   return { ...calls, reads: calls.reads + 1 };
 }
 
-export function countFailure(calls: Calls, reason: string): Calls {
+/** Counts what a cluster is asked, and what it refuses, since the last time. */
+export function countCalls(model: ProxmoxModel): () => Calls {
+  let calls = noCalls;
+  const send = model.send.bind(model);
+  model.send = async (request) => {
+    const path = request.path.replace(/\?.*/, "");
+    calls = countCall(calls, { method: request.method, path });
+    const reply = await send(request);
+    if (reply.status >= 400) calls = countFailure(calls, reply.reason);
+    return reply;
+  };
+  return () => {
+    const counted = calls;
+    calls = noCalls;
+    return counted;
+  };
+}
+
+function countFailure(calls: Calls, reason: string): Calls {
   const isLate = /lock|timeout|timed out/i.test(reason);
   return { ...calls, failed: calls.failed + 1, timedOut: calls.timedOut + (isLate ? 1 : 0) };
 }
@@ -118,11 +136,21 @@ export function showCluster(name: string, tasks: readonly TaskRecord[], tookMs: 
     "busiest storage s": boundMs / 1000,
     "idlest s": Math.min(...busyMs) / 1000,
   });
+  const pauses = [...byNode.values()].flatMap(pausesMs);
+  const { p50, p90, p99, max } = spreadOf(pauses);
+  const spread = { "p50 ms": p50, "p90 ms": p90, "p99 ms": p99, "max ms": max };
+  show(`${name}: from copy to copy`, { n: String(pauses.length), ...spread });
   show(`${name}: the cluster`, {
     "machines per node": `${Math.min(...counts)}-${Math.max(...counts)}`,
     "most copies at once on a storage": String(Math.max(...[...byNode.values()].map(mostAtOnce))),
     "failed tasks": String(tasks.filter(({ exitStatus }) => exitStatus !== "OK").length),
   });
+}
+
+/** From the end of each copy onto a storage to the start of the next. */
+function pausesMs(copies: readonly TaskRecord[]): number[] {
+  const sorted = copies.toSorted((left, right) => left.startMs - right.startMs);
+  return sorted.slice(1).map(({ startMs }, index) => startMs - (sorted[index]?.endMs ?? startMs));
 }
 
 function sumMs(tasks: readonly TaskRecord[]): number {

@@ -49,9 +49,9 @@ export async function measureProcess(options: RunOptions): Promise<void> {
 
 async function declare(http: Http, door: Door): Promise<void> {
   await declareSecret(http, "lab", door);
-  const { spec, ...rest } = { spec: {}, ...hypervisorOf("lab", door) };
+  const { spec, ...head } = { spec: {}, ...hypervisorOf("lab", door) };
   const { idRange: _small, limits: _quick, ...usual } = { idRange: {}, limits: {}, ...spec };
-  await create(http, `${api}/hypervisors`, { ...rest, spec: usual });
+  await create(http, `${api}/hypervisors`, { ...head, spec: usual });
   await declareImage(http, "debian-12", "lab");
 }
 

@@ -5,9 +5,8 @@ import { createVm, isReady, until } from "../src/controllers/testing/world.ts";
 import { show } from "./support.ts";
 import {
   addWire,
-  countCall,
+  countCalls,
   makeRoom,
-  noCalls,
   type RunOptions,
   showCalls,
   showCluster,
@@ -21,12 +20,13 @@ const settleMs = 60_000;
 
 export async function measureVirtual({ nodes, machines, restMs }: RunOptions): Promise<void> {
   const stage = await openProxmox("9.2", { nodes });
-  const { world, proxmox, requests } = stage;
+  const { world, proxmox } = stage;
   makeRoom(proxmox);
   addWire(proxmox, world.clock);
+  const calls = countCalls(proxmox);
   const berth = world.start();
   await until(world, () => false, 30_000);
-  requests.splice(0);
+  calls();
   const cpu = process.cpuUsage();
   const beginMs = world.clock.monotonicMs();
   for (let index = 0; index < machines; index++) {
@@ -40,17 +40,17 @@ export async function measureVirtual({ nodes, machines, restMs }: RunOptions): P
   const { user, system } = process.cpuUsage(cpu);
   const name = `virtual, ${machines} machines`;
   showCluster(name, tasksOf(proxmox), tookMs);
-  showCalls(`${name}: calls`, requests.splice(0).reduce(countCall, noCalls), machines);
+  showCalls(`${name}: calls`, calls(), machines);
   show(`${name}: API`, {
     "status writes per machine": world.statusWrites.length / machines,
     "CPU s of Berth, API and cluster": (user + system) / 1e6,
   });
   await until(world, () => false, settleMs);
-  requests.splice(0);
+  calls();
   berth.calls.splice(0);
   await until(world, () => false, restMs);
   const wrote = berth.calls.filter((call) => /^(POST|PUT|PATCH|DELETE|begin) /.test(call));
-  showCalls(`${name}: ${restMs / 1000} s of rest`, requests.reduce(countCall, noCalls), machines);
+  showCalls(`${name}: ${restMs / 1000} s of rest`, calls(), machines);
   show("", { "writes to the API but Leases": String(wrote.length) });
   berth.crash();
 }

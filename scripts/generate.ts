@@ -6,11 +6,11 @@ import { commands } from "../src/cli/commands/index.ts";
 import { cliPage } from "./generate/cli-page.ts";
 import { editorSchema, editorSchemaOfAll } from "./generate/editor-schema.ts";
 import { indexOf, pageOf } from "./generate/page.ts";
-import { withFieldTable } from "./generate/proxmox-fields.ts";
+import { withProxmoxTables } from "./generate/proxmox-page.ts";
 
 const root = join(import.meta.dirname, "..");
 
-/** Written by hand, but for the table in it. */
+/** Written by hand, but for the tables in it. */
 const proxmoxPage = "docs/drivers/proxmox.md";
 
 /** What is derived from the kinds and the commands and kept in the repository, by path. */
@@ -22,7 +22,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     files.set(`schemas/${kind.singular}.json`, json(editorSchema(kind)));
   }
   files.set("docs/cli.md", cliPage(commands));
-  files.set(proxmoxPage, withFieldTable(readFileSync(join(root, proxmoxPage), "utf8")));
+  files.set(proxmoxPage, withProxmoxTables(readFileSync(join(root, proxmoxPage), "utf8")));
   files.set("docs/kinds/README.md", indexOf(berthKinds));
   files.set("schemas/berth.json", json(editorSchemaOfAll(berthKinds)));
   return files;

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { Suite, Work } from "./runner/suite.ts";
 import { kubeApiserver } from "./real/kube-apiserver.ts";
 import { kubectl } from "./real/kubectl.ts";
+import { promtool } from "./real/promtool.ts";
 import { proxmoxer } from "./real/proxmoxer.ts";
 import { terraform } from "./real/terraform.ts";
 
@@ -105,6 +106,12 @@ export const suites: readonly Suite[] = [
     minutes: 0.5,
   },
   {
+    name: "keeper",
+    proves: "a crash at any effect loses no disk that has to stay, and makes no second keeper",
+    work: alone("test/keeper-crash.test.ts"),
+    minutes: 2,
+  },
+  {
     name: "client",
     proves: "our own client and informer work over TLS, also over kill -9",
     work: alone("test/real/client.test.ts"),
@@ -176,6 +183,19 @@ export const suites: readonly Suite[] = [
     minutes: 6,
   },
   {
+    name: "stories",
+    proves: "ten stories of failure go, word by word, as they are written for people",
+    work: alone("test/stories.test.ts"),
+    minutes: 2,
+  },
+  {
+    name: "saga",
+    proves:
+      "every step repeated, failed, cut off or deleted at any effect leaves the cluster as it was",
+    work: alone("test/saga.test.ts"),
+    minutes: 5,
+  },
+  {
     name: "mutants",
     proves: "the histories notice every safety line that is broken on purpose",
     work: alone("test/mutants.test.ts"),
@@ -188,6 +208,26 @@ export const suites: readonly Suite[] = [
     minutes: 1,
   },
   {
+    name: "monitoring",
+    proves:
+      "metrics, rules, dashboard and docs speak of the same, and Events and log tell the rest",
+    work: alone("test/real/monitoring.test.ts"),
+    minutes: 1,
+  },
+  {
+    name: "alerts",
+    proves: "Prometheus takes the rules, and every alert fires when it should and not before",
+    work: alone("test/real/alerts.test.ts"),
+    minutes: 0.5,
+    needs: [promtool],
+  },
+  {
+    name: "canary",
+    proves: "no secret gets into logs, events, metrics, errors, objects, the database or a bundle",
+    work: alone("test/real/canary.test.ts"),
+    minutes: 2,
+  },
+  {
     name: "wrong",
     proves: "bad input for machines is one clear complaint, touches nothing, and heals when mended",
     work: alone("test/real/wrong.test.ts"),
@@ -198,6 +238,13 @@ export const suites: readonly Suite[] = [
     proves: "kill -9 during creations and deletions leaves as many machines as declared",
     work: alone("test/real/machines.test.ts"),
     minutes: 5,
+  },
+  {
+    name: "failpoints",
+    proves: "killed at any point of its own choice, berth up makes one machine and leaves nothing",
+    work: alone("test/real/failpoints.test.ts"),
+    minutes: 6,
+    long: true,
   },
   {
     name: "kube-apiserver",

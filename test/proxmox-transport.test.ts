@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { createServer, type Server } from "node:https";
 import { createServer as createPlainServer } from "node:net";
 import type { Duplex } from "node:stream";
@@ -127,6 +128,20 @@ describe("the transport to Proxmox", () => {
     for (let count = 0; count < 3; count++) await send(read);
     close();
     assert.equal(connections - earlier, 3);
+  });
+
+  it("gives an idle connection up before the server does, which waits for five seconds", async () => {
+    const { send, close } = transport({ ca: authority.cert });
+    answer = "fine";
+    server.keepAliveTimeout = 60_000;
+    const opened: Promise<Duplex[]> = once(server, "connection");
+    await send(read);
+    const [socket] = await opened;
+    const sinceMs = systemClock.monotonicMs();
+    assert(socket);
+    await once(socket, "close", { signal: AbortSignal.timeout(10_000) });
+    close();
+    assert(systemClock.monotonicMs() - sinceMs < 5_000);
   });
 
   it("uploads a file, at hand or as it comes", async () => {

@@ -22,9 +22,11 @@ export const rooms: Readonly<Record<string, readonly string[] | "all">> = {
     "hypervisor",
     "dialects",
     "gitops",
-    // What controllers share: the ledger of Claims, failures as people see them, connections.
+    // What controllers share: the ledger of Claims, failures as people see them, what is told of
+    // the work, connections.
     "controllers/claims",
     "controllers/failures",
+    "controllers/reports",
     "controllers/hypervisor",
   ],
   dialects: ["kernel", "api"],

@@ -39,4 +39,4 @@ export type { KeyPair, PkiEnvironment, ServerNames } from "./pki/index.ts";
 export { createResourceHandler } from "./resources/index.ts";
 export type { Health, HealthCheck } from "./routes/health.ts";
 export { createApiServer } from "./server.ts";
-export type { ApiServer, ApiServerOptions } from "./server.ts";
+export type { ApiServer, ApiServerOptions, ServedRequest } from "./server.ts";

@@ -5,16 +5,17 @@ import type { WireRequest, WireResponse } from "../kernel/wire.ts";
 import type { Authenticator } from "./authentication/index.ts";
 import { authenticate } from "./authentication/index.ts";
 import type { Authorizer } from "./authorization/index.ts";
-import { refused, refuseImpersonation } from "./authorization/index.ts";
+import { refused, refusedPath, refuseImpersonation } from "./authorization/index.ts";
 import type { Catalogue, ResourceHandler, User } from "./contract.ts";
 import type { DocumentHandler } from "./documents/index.ts";
 import type { Log } from "./log.ts";
 import { createLogThrottle } from "./log.ts";
 import { createFailureReport } from "./routes/failures.ts";
 import type { Health } from "./routes/health.ts";
+import type { MetricsSource } from "./routes/metrics.ts";
 import { attributesOf } from "./routes/resources.ts";
 import { statusResponse } from "./routes/responses.ts";
-import type { Call, Route, RouteMatch } from "./routes/route.ts";
+import type { Call, Route, RouteMatch, UserCall } from "./routes/route.ts";
 import { compileRoutes } from "./routes/route.ts";
 import { createRouteTable } from "./routes/table.ts";
 import type { ParsedUrl } from "./routes/url.ts";
@@ -29,11 +30,26 @@ export interface ApiServerOptions {
   readonly authenticators: readonly Authenticator[];
   readonly authorizer: Authorizer;
   readonly health: Health;
+  /** Served on /metrics. */
+  readonly metrics?: MetricsSource;
+  /** Told of every request that was answered. */
+  readonly observe?: (served: ServedRequest) => void;
   /** Of this build: "0.1.0". */
   readonly version: string;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+}
+
+/** A request that was answered, in few words: none of them is the name of an object. */
+export interface ServedRequest {
+  /** The verb of Kubernetes, or the method where no object was asked for. */
+  readonly verb: string;
+  /** The plural of a kind, or the pattern of a path that is no object's. */
+  readonly resource: string;
+  readonly code: number;
+  /** Until the answer, or of a watch until it began. */
+  readonly tookMs: number;
 }
 
 /** The API, freed from its transport: `http` puts it on a socket, clients call it in process. */
@@ -62,9 +78,21 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     return authenticate(options.authenticators, headers);
   };
   const answer = async (request: WireRequest, who: () => User): Promise<WireResponse> => {
+    const startMs = options.clock.monotonicMs();
+    const asked: Asked = { verb: "other", resource: "other" };
+    const response = await attempt(request, who, asked);
+    const tookMs = options.clock.monotonicMs() - startMs;
+    options.observe?.({ ...asked, code: response.status, tookMs });
+    return response;
+  };
+  const attempt = async (
+    request: WireRequest,
+    who: () => User,
+    asked: Asked,
+  ): Promise<WireResponse> => {
     try {
       const url = parseUrl(request.url);
-      return await serve(options, { request, url, found: findRoute(url.segments), who });
+      return await serve(options, { request, url, found: findRoute(url.segments), who, asked });
     } catch (error) {
       return statusResponse(report(error, request));
     }
@@ -82,12 +110,19 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   };
 }
 
+/** What was asked for, as far as it is known. */
+interface Asked {
+  verb: string;
+  resource: string;
+}
+
 interface Arrival {
   readonly request: WireRequest;
   readonly url: ParsedUrl;
   readonly found: RouteMatch | undefined;
   /** Throws 401 where nobody is known. */
   readonly who: () => User;
+  readonly asked: Asked;
 }
 
 /**
@@ -95,20 +130,39 @@ interface Arrival {
  * even that a path does not exist.
  */
 function serve(options: ApiServerOptions, arrival: Arrival): WireResponse | Promise<WireResponse> {
-  const { request, url, found, who } = arrival;
+  const { request, url, found, who, asked } = arrival;
   if (found?.route.access === "public") {
+    asked.resource = found.route.pattern;
     return found.route.serve(callOf(request, url, found));
   }
   const user = who();
   refuseImpersonation(user, request.headers);
   if (found === undefined) throw pathNotFound();
   const call = { ...callOf(request, url, found), user };
-  if (found.route.access === "authenticated") return found.route.serve(call);
+  if (found.route.access !== "authorized") {
+    asked.verb = call.method;
+    asked.resource = found.route.pattern;
+    return servePath(options, found.route, call);
+  }
   const wanted = found.route.resolve(call);
+  asked.verb = wanted.verb;
+  asked.resource = wanted.resource.plural;
   const attributes = attributesOf(wanted);
   const verdict = options.authorizer.authorize(user, attributes);
   if (!verdict.allowed) throw refused(user, attributes, verdict.reason);
   return options.resources.handle(wanted);
+}
+
+/** What is no object: open to all users, or to those who may do what it needs. */
+function servePath(
+  { authorizer }: ApiServerOptions,
+  route: Exclude<Route, { access: "authorized" }>,
+  call: UserCall,
+): WireResponse | Promise<WireResponse> {
+  const isOpen =
+    route.access !== "permitted" || authorizer.authorize(call.user, route.needs).allowed;
+  if (!isOpen) throw refusedPath(call.user, call.method.toLowerCase(), route.pattern);
+  return route.serve(call);
 }
 
 function callOf(request: WireRequest, url: ParsedUrl, found: RouteMatch): Call {

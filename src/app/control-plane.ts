@@ -23,6 +23,7 @@ import {
 import { type Client, createClient, inProcess } from "../client/index.ts";
 import { forgetLease, startControllers } from "../controllers/index.ts";
 import type { Cancel, Clock } from "../kernel/clock.ts";
+import { createOutsideTime, type Metrics } from "../runtime/index.ts";
 import {
   createCipher,
   type FolderLock,
@@ -37,11 +38,29 @@ import { loadCertificates } from "./certificates.ts";
 import { type DataFolder, dataFolder, prepareDataFolder } from "./data-folder.ts";
 import { startDemo, wantsDemo } from "./demo.ts";
 import { errorCode } from "./files.ts";
+import {
+  failingJournal,
+  failingTransport,
+  type ProcessFailpoints,
+  readFailpoints,
+} from "./failpoints.ts";
 import { createFirstObjects } from "./first-objects.ts";
 import { createConnect } from "./hypervisors.ts";
-import { createLog, type Log } from "./log.ts";
+import { hypervisorMetrics } from "./hypervisor-metrics.ts";
+import { createLogFile } from "./log-file.ts";
+import { createLog, joinLogs, type Log, type LogFormat } from "./log.ts";
+import {
+  certificateMetrics,
+  createProgramMetrics,
+  expiryOf,
+  measureStore,
+  observeRequests,
+  servedMetrics,
+  type NoteCertificate,
+} from "./program-metrics.ts";
 import { isSealed, loadSecretsKey } from "./secrets-key.ts";
 import { systemClock, systemRandom } from "./system.ts";
+import { createWeb } from "./web.ts";
 
 export interface ControlPlaneOptions {
   readonly data: string;
@@ -54,6 +73,7 @@ export interface ControlPlaneOptions {
   /** Whether a simulated cluster may be started. */
   readonly demo: boolean;
   readonly verbose: boolean;
+  readonly logFormat?: LogFormat;
   readonly logLine: (line: string) => void;
 }
 
@@ -74,22 +94,29 @@ const drainMs = 5_000;
 
 /** Starts everything of one installation, or throws with nothing left running. */
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
-  const log = createLog({
-    write: options.logLine,
-    nowMs: () => systemClock.nowMs(),
-    level: options.verbose ? "debug" : "warn",
-  });
   const folder = dataFolder(options.data);
+  const log = createLogs(options, folder);
+  const failpoints = readFailpoints(log);
   const undo: (() => Promise<void> | void)[] = [];
   const stop = async (): Promise<void> => {
     for (let step = undo.pop(); step !== undefined; step = undo.pop()) await step();
   };
   try {
-    return await assemble({ options, folder, log, undo, stop });
+    return await assemble({ options, folder, log, undo, stop, failpoints });
   } catch (error) {
     await stop();
     throw error;
   }
+}
+
+/** To the terminal what matters, and more of it into the folder's file. */
+function createLogs({ verbose, logFormat, logLine }: ControlPlaneOptions, folder: DataFolder): Log {
+  const nowMs = (): number => systemClock.nowMs();
+  const level = verbose ? "debug" : "warn";
+  return joinLogs(
+    createLog({ write: logLine, nowMs, level, format: logFormat }),
+    createLog({ write: createLogFile(folder.log), nowMs, level: "info", format: logFormat }),
+  );
 }
 
 interface Assembly {
@@ -99,22 +126,29 @@ interface Assembly {
   /** What was started, to be undone in reverse order. */
   readonly undo: (() => Promise<void> | void)[];
   readonly stop: () => Promise<void>;
+  /** Undefined but in tests of crashes. */
+  readonly failpoints: ProcessFailpoints | undefined;
 }
 
 async function assemble(assembly: Assembly): Promise<ControlPlane> {
-  const { options, folder, log, undo } = assembly;
+  const { options, folder, log, undo, failpoints } = assembly;
   const failed = Promise.withResolvers<Error>();
   const lock: FolderLock = lockFolder(folder.path);
   undo.push(() => lock.release());
   prepareDataFolder(folder);
   const hasDemo = options.demo && wantsDemo(folder);
-  const store = await openFolderStore(folder, (error) => failed.resolve(error));
+  const metrics = createProgramMetrics(options.version);
+  const opened = await openFolderStore(assembly, (error) => failed.resolve(error));
+  const store = measureStore(opened, metrics, folder.database);
   undo.push(() => store.close());
   const starting: { why: string | undefined } = { why: "still starting" };
-  const { server, environment } = createServer({ ...assembly, store, starting });
+  const { server, environment } = createServer({ ...assembly, store, starting, metrics });
   undo.push(() => server.close());
   const client = createClient({
-    transport: inProcess((request) => server.handleAs(controllersUser, request)),
+    transport: failingTransport(
+      inProcess((request) => server.handleAs(controllersUser, request)),
+      failpoints,
+    ),
     clock: systemClock,
   });
   await createFirstObjects(client, systemRandom);
@@ -137,7 +171,10 @@ async function assemble(assembly: Assembly): Promise<ControlPlane> {
   // Last, and so the first to stop: while they finish what is under way, the API is still there.
   const demo = hasDemo ? await startDemo(folder, client) : undefined;
   if (demo) undo.push(() => demo.close());
-  undo.push(await startEmbeddedControllers(client, log));
+  const noteCertificate = certificateMetrics(metrics);
+  noteCertificate("server", "", expiryOf(certificates.server.cert));
+  noteCertificate("authority", "", expiryOf(authority));
+  undo.push(await startEmbeddedControllers({ client, log, metrics, noteCertificate, failpoints }));
   starting.why = undefined;
   const { kubeconfig } = folder;
   return { url, demo: demo?.url, kubeconfig, failed: failed.promise, stop: assembly.stop };
@@ -148,13 +185,31 @@ async function assemble(assembly: Assembly): Promise<ControlPlane> {
  * the lease of an incarnation that was killed is not waited for; what it had begun is settled by
  * looking, as after every crash.
  */
-async function startEmbeddedControllers(client: Client, log: Log): Promise<() => Promise<void>> {
+async function startEmbeddedControllers({
+  client,
+  log,
+  metrics,
+  noteCertificate,
+  failpoints,
+}: {
+  readonly client: Client;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly noteCertificate: NoteCertificate;
+  readonly failpoints: ProcessFailpoints | undefined;
+}): Promise<() => Promise<void>> {
   await forgetLease(client);
+  const environment = { clock: systemClock, random: systemRandom };
+  const outside = createOutsideTime(systemClock);
+  const calls = hypervisorMetrics(metrics, { clock: systemClock, outside });
   const controllers = startControllers({
     client,
     clock: systemClock,
     random: systemRandom,
-    connect: createConnect({ clock: systemClock, random: systemRandom }),
+    connect: createConnect({ ...environment, metrics: calls, noteCertificate, failpoints }),
+    metrics,
+    outside,
+    web: createWeb(),
     log: (level, message, fields) => log(level, message, { ...fields }),
     whenAbsent: "trust",
   });
@@ -188,12 +243,15 @@ async function listenOrExplain(
 }
 
 async function openFolderStore(
-  folder: DataFolder,
+  { folder, failpoints }: Assembly,
   onFailed: (error: Error) => void,
 ): Promise<Store> {
   const key = loadSecretsKey(folder, systemRandom);
-  const journal = await openSqliteJournal({ path: folder.database });
-  const sealed = sealJournal(journal, {
+  const journal = await openSqliteJournal({
+    path: folder.database,
+    ...(failpoints === undefined ? {} : { failpoints: failpoints.settings }),
+  });
+  const sealed = sealJournal(failingJournal(journal, failpoints), {
     cipher: createCipher(key, systemRandom),
     sealed: isSealed,
   });
@@ -201,9 +259,13 @@ async function openFolderStore(
 }
 
 function createServer(
-  assembly: Assembly & { readonly store: Store; readonly starting: { why: string | undefined } },
+  assembly: Assembly & {
+    readonly store: Store;
+    readonly starting: { why: string | undefined };
+    readonly metrics: Metrics;
+  },
 ): { server: ApiServer; environment: ServerEnvironment } {
-  const { options, store, starting, log } = assembly;
+  const { options, store, starting, log, metrics } = assembly;
   const resources = [...builtinResources, ...berthResources];
   const catalogue = createCatalogue(resources, { serveAll: options.serveAll });
   const environment: ServerEnvironment = {
@@ -222,6 +284,8 @@ function createServer(
     authenticators: [createUserAuthenticator(store)],
     authorizer: createRoleAuthorizer(),
     health,
+    metrics: servedMetrics(metrics),
+    observe: observeRequests(metrics),
     version: options.version,
     clock: systemClock,
     random: systemRandom,

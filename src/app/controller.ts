@@ -13,10 +13,16 @@ import {
 } from "../client/index.ts";
 import { type RunningControllers, startControllers } from "../controllers/index.ts";
 import { ApiError } from "../kernel/status.ts";
+import { createOutsideTime, type Metrics } from "../runtime/index.ts";
 import { readIfPresent } from "./files.ts";
+import { failingTransport, type ProcessFailpoints, readFailpoints } from "./failpoints.ts";
 import { createConnect } from "./hypervisors.ts";
-import { createLog } from "./log.ts";
+import { hypervisorMetrics } from "./hypervisor-metrics.ts";
+import { createLog, type Log, type LogFormat } from "./log.ts";
+import { serveMetrics } from "./metrics-port.ts";
+import { certificateMetrics, createProgramMetrics } from "./program-metrics.ts";
 import { systemClock, systemRandom } from "./system.ts";
+import { createWeb } from "./web.ts";
 
 /**
  * The controllers against a Kubernetes API somewhere else. Several may run: one leads, and the
@@ -25,9 +31,18 @@ import { systemClock, systemRandom } from "./system.ts";
 export async function startRemoteControllers(options: {
   readonly kubeconfig: string;
   readonly context: string | undefined;
+  readonly version: string;
   readonly verbose: boolean;
+  readonly logFormat?: LogFormat;
   readonly logLine: (line: string) => void;
-}): Promise<{ readonly server: string; stop(): Promise<void> }> {
+  /** Where the metrics are served, in plain HTTP. Absent: nowhere. */
+  readonly metrics?: { readonly host: string; readonly port: number };
+}): Promise<{
+  readonly server: string;
+  /** Where the metrics are. */
+  readonly metricsUrl: string | undefined;
+  stop(): Promise<void>;
+}> {
   const text = readIfPresent(options.kubeconfig);
   if (text === undefined) throw new Error(`there is no ${options.kubeconfig}`);
   const connection = loadKubeconfig(text, {
@@ -35,16 +50,30 @@ export async function startRemoteControllers(options: {
     readFile: (path) => readFileSync(resolve(dirname(options.kubeconfig), path), "utf8"),
   });
   const transport = createHttpsTransport(connection);
-  const client = createClient({ transport: transport.send, clock: systemClock });
+  const log = createLog({
+    write: options.logLine,
+    nowMs: () => systemClock.nowMs(),
+    level: options.verbose ? "debug" : "info",
+    format: options.logFormat,
+  });
+  const failpoints = readFailpoints(log);
+  const client = createClient({
+    transport: failingTransport(transport.send, failpoints),
+    clock: systemClock,
+  });
   await ensureSystemNamespace(client);
-  const controllers = startHere(client, options);
+  const metrics = createProgramMetrics(options.version);
+  const port = options.metrics && (await serveMetrics(metrics, options.metrics));
+  const controllers = startHere(client, metrics, { log, failpoints });
   // The clock's timers do not keep a process alive, and between two looks at the lease nothing else
   // does: a replica that waits for its turn would end by itself.
   const alive = setInterval(() => undefined, aliveMs);
   return {
     server: connection.server,
+    metricsUrl: port?.url,
     stop: async () => {
       await controllers.stop();
+      await port?.close();
       transport.close();
       clearInterval(alive);
     },
@@ -80,18 +109,21 @@ async function isKindHereToStay(client: Client): Promise<boolean> {
 
 function startHere(
   client: Client,
-  options: { readonly verbose: boolean; readonly logLine: (line: string) => void },
+  metrics: Metrics,
+  { log, failpoints }: { readonly log: Log; readonly failpoints: ProcessFailpoints | undefined },
 ): RunningControllers {
-  const log = createLog({
-    write: options.logLine,
-    nowMs: () => systemClock.nowMs(),
-    level: options.verbose ? "debug" : "info",
-  });
+  const outside = createOutsideTime(systemClock);
+  const calls = hypervisorMetrics(metrics, { clock: systemClock, outside });
+  const noteCertificate = certificateMetrics(metrics);
+  const environment = { clock: systemClock, random: systemRandom };
   return startControllers({
     client,
     clock: systemClock,
     random: systemRandom,
-    connect: createConnect({ clock: systemClock, random: systemRandom }),
+    connect: createConnect({ ...environment, metrics: calls, noteCertificate, failpoints }),
+    metrics,
+    outside,
+    web: createWeb(),
     log: (level, message, fields) => log(level, message, { ...fields }),
     mayDestroy: () => isKindHereToStay(client),
     // Two replicas on one machine are two as well.

@@ -14,6 +14,8 @@ export interface DataFolder {
   readonly serverKey: string;
   /** The administrator's way in. */
   readonly kubeconfig: string;
+  /** The last lines of the log. */
+  readonly log: string;
 }
 
 export function dataFolder(path: string): DataFolder {
@@ -26,6 +28,7 @@ export function dataFolder(path: string): DataFolder {
     serverCertificate: join(path, "pki", "server.crt"),
     serverKey: join(path, "pki", "server.key"),
     kubeconfig: join(path, "kubeconfig"),
+    log: join(path, "berth.log"),
   };
 }
 

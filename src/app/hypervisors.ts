@@ -1,16 +1,25 @@
 import type { Connect, Credentials } from "../controllers/index.ts";
 import type { Hypervisor } from "../api/index.ts";
-import { httpsTransport, proxmoxDriver } from "../drivers/proxmox/index.ts";
+import { httpsTransport, proxmoxDialect, proxmoxDriver } from "../drivers/proxmox/index.ts";
 import type { HypervisorDriver } from "../hypervisor/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Random } from "../kernel/random.ts";
+import { failingSend, type ProcessFailpoints } from "./failpoints.ts";
+import type { HypervisorMetrics } from "./hypervisor-metrics.ts";
 import { missingDriver } from "./missing-driver.ts";
+import type { NoteCertificate } from "./program-metrics.ts";
 
-/** The one place that knows which types of hypervisors there are. A new driver is a line here. */
-export function createConnect(environment: {
+export interface ConnectEnvironment {
   readonly clock: Clock;
   readonly random: Random;
-}): Connect {
+  readonly metrics: HypervisorMetrics;
+  readonly noteCertificate: NoteCertificate;
+  /** Undefined but in tests of crashes. */
+  readonly failpoints?: ProcessFailpoints | undefined;
+}
+
+/** The one place that knows which types of hypervisors there are. A new driver is a line here. */
+export function createConnect(environment: ConnectEnvironment): Connect {
   return (hypervisor, credentials, unlock) => {
     switch (hypervisor.spec.type) {
       case "proxmox":
@@ -22,16 +31,28 @@ export function createConnect(environment: {
   };
 }
 
+/** What a type of hypervisor does with a shape, as far as that is known without asking it. */
+export function dialectOf({ spec, status }: Hypervisor): Dialect | undefined {
+  switch (spec.type) {
+    case "proxmox":
+      return proxmoxDialect(status?.version ?? "");
+    case "libvirt":
+    case "vsphere":
+      return undefined;
+  }
+}
+
+type Dialect = Pick<HypervisorDriver, "fit" | "changeOf">;
+
 function connectProxmox(
-  { spec }: Hypervisor,
-  environment: {
-    readonly clock: Clock;
-    readonly random: Random;
+  { metadata, spec }: Hypervisor,
+  environment: ConnectEnvironment & {
     readonly credentials: Credentials | undefined;
     readonly unlock?: Credentials | undefined;
   },
 ): HypervisorDriver {
   const { credentials = {}, unlock } = environment;
+  const { name: hypervisor = "" } = metadata;
   const token = { id: credentials["tokenId"] ?? "", secret: credentials["tokenSecret"] ?? "" };
   const transport = httpsTransport({
     endpoints: spec.endpoints,
@@ -39,10 +60,14 @@ function connectProxmox(
     tls: trustOf(spec.tls ?? {}),
     timeoutMs: spec.limits.callTimeoutSeconds * 1000,
     clock: environment.clock,
+    onCertificate: noteEarliest((ms) => environment.noteCertificate("hypervisor", hypervisor, ms)),
   });
   const exclusive = (spec.storages ?? []).filter((storage) => storage.exclusive === true);
   return proxmoxDriver({
-    send: transport.send,
+    send: failingSend(
+      environment.metrics.measure(transport.send, hypervisor),
+      environment.failpoints,
+    ),
     close: transport.close,
     tokenId: token.id,
     random: environment.random,
@@ -71,4 +96,13 @@ function trustOf({
 function accountOf(secret: Credentials): { username: string; password: string } | undefined {
   const { username, password } = secret;
   return username === undefined || password === undefined ? undefined : { username, password };
+}
+
+/** Of several endpoints the one whose certificate ends first is the one to worry about. */
+function noteEarliest(note: (expiresMs: number) => void): (expiresMs: number, url: string) => void {
+  const known = new Map<string, number>();
+  return (expiresMs, url) => {
+    known.set(url, expiresMs);
+    note(Math.min(...known.values()));
+  };
 }

@@ -3,7 +3,6 @@ import { guardWrites, type Client } from "../client/index.ts";
 import { sleep } from "../kernel/clock.ts";
 import { ApiError } from "../kernel/status.ts";
 import {
-  controllerMetrics,
   createMetrics,
   Slots,
   startLeaderLease,
@@ -12,6 +11,7 @@ import {
 } from "../runtime/index.ts";
 import { startInformers, stopInformers } from "./informers.ts";
 import { readInstallation } from "./installation.ts";
+import { createMeters, everyInformer } from "./meters.ts";
 import type { ControllersOptions } from "./options.ts";
 import { Reign, type Ground } from "./reign.ts";
 import { slotLimit } from "./slot-limit.ts";
@@ -19,6 +19,7 @@ import { slotLimit } from "./slot-limit.ts";
 export { claimName } from "./claims/index.ts";
 export type { Connect, Credentials } from "./hypervisor/index.ts";
 export type { ControllersOptions } from "./options.ts";
+export { notAllowed, type Web, type WebFile } from "./vm-image/index.ts";
 
 export interface RunningControllers {
   /** Who holds what and who waits for it, for people. */
@@ -53,7 +54,7 @@ const installationRetryMs = 2_000;
  */
 export function startControllers(options: ControllersOptions): RunningControllers {
   const { client, clock, random, identity = "berth", log } = options;
-  const metricsOf = controllerMetrics(options.metrics ?? createMetrics());
+  const meters = createMeters(options.metrics ?? createMetrics(), clock);
   let term: Term | undefined;
   const lease: LeaderLease = startLeaderLease({
     client,
@@ -66,10 +67,12 @@ export function startControllers(options: ControllersOptions): RunningController
     whenAbsent: options.whenAbsent ?? "wait",
     onStarted: () => {
       log("info", "leads", { identity });
-      term = startTerm({ options, lease, metricsOf });
+      meters.leads(true);
+      term = startTerm({ options, lease, meters });
     },
     onStopped: async () => {
       log("info", "leads no longer", { identity });
+      meters.leads(false);
       await term?.stop();
       term = undefined;
     },
@@ -88,19 +91,22 @@ interface Term {
   stop(): Promise<void>;
 }
 
-interface TermOptions extends Pick<Ground, "options" | "metricsOf"> {
+interface TermOptions extends Pick<Ground, "options" | "meters"> {
   readonly lease: LeaderLease;
 }
 
-function startTerm({ options: given, lease, metricsOf }: TermOptions): Term {
+function startTerm({ options: given, lease, meters }: TermOptions): Term {
   // Who wakes up after its lease has passed to another must not touch the ledger with old news.
-  const client = guardWrites(given.client, () => lease.isHeld());
+  const guarded = guardWrites(given.client, () => lease.isHeld());
+  const { client, follow } = meters.timeWrites(guarded);
   const options = { ...given, client };
   const { clock, random, log } = options;
   const onError = (error: unknown, kind: string): void => {
     log("warn", "a kind cannot be followed", { kind, error: String(error) });
   };
   const informers = startInformers({ client, clock, random, onError });
+  follow(informers);
+  const uncount = meters.objects.follow(everyInformer(informers));
   const limitOf = (name: string): number =>
     slotLimit(name, (key) => informers.hypervisors.get(key));
   const slots = new Slots({ clock, limitOf });
@@ -120,13 +126,14 @@ function startTerm({ options: given, lease, metricsOf }: TermOptions): Term {
       identity,
       mayWrite,
       writableInMs,
-      metricsOf,
+      meters,
     });
   });
   return {
     slots,
     stop: async () => {
       stopping.abort();
+      uncount();
       await (await reigning)?.stop();
       slots.stop();
       await stopInformers(informers);

@@ -1,8 +1,9 @@
 import type { Client } from "../client/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Random } from "../kernel/random.ts";
-import type { LeaderLeaseOptions, Metrics } from "../runtime/index.ts";
+import type { LeaderLeaseOptions, Metrics, OutsideTime } from "../runtime/index.ts";
 import type { Connect } from "./hypervisor/index.ts";
+import type { Web } from "./vm-image/index.ts";
 
 export interface ControllersOptions {
   readonly client: Client;
@@ -10,6 +11,8 @@ export interface ControllersOptions {
   readonly random: Random;
   /** Makes the driver of a Hypervisor: the one place that knows which types there are. */
   readonly connect: Connect;
+  /** Where image files come from. Absent: only hypervisors fetch, whatever a URL leads to. */
+  readonly web?: Web;
   readonly log: (level: "info" | "warn" | "error", message: string, fields?: object) => void;
   /** Who we are, for people, in the Lease and in Events. */
   readonly identity?: string;
@@ -25,6 +28,8 @@ export interface ControllersOptions {
   readonly lease?: Pick<LeaderLeaseOptions, "durationMs" | "validMs" | "retryMs">;
   /** Where the controllers report what they do. */
   readonly metrics?: Metrics;
+  /** Tells the waits for hypervisors from our own time. */
+  readonly outside?: OutsideTime;
   /** What a missing Lease means; `trust` where a lock says that there is no other process. */
   readonly whenAbsent?: "wait" | "trust";
 }

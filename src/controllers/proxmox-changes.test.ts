@@ -141,6 +141,41 @@ describe("other parts of a machine on a simulated Proxmox", () => {
   });
 });
 
+describe("what counts only until a machine stood, on a simulated Proxmox", () => {
+  it("is refused by its name when it is edited, and nothing of that generation is applied", async () => {
+    const userData = { inline: "#cloud-config\npackages: [vim]\n" };
+    const { edit, config, volumes, stage } = await standing({ cloudInit: { userData } });
+    const before = JSON.stringify([config(), volumes()]);
+    const edited = { userData: { inline: "#cloud-config\npackages: [nano]\n" } };
+    const vm = await edit({ cloudInit: edited, cpu: { cores: 4 } });
+    assert.equal(condition(vm, "Synced"), "False ReplacementRequired");
+    assert.match(vm.status?.failure?.message ?? "", /: spec\.cloudInit\.userData\. Nothing/);
+    assert.equal(JSON.stringify([config(), volumes()]), before);
+    const again = await edit({ cloudInit: { userData }, cpu: { cores: 2 } });
+    assert.equal(condition(again, "Synced"), "True Succeeded");
+    const other = await edit({ source: { image: null, blank: {} } });
+    assert.match(other.status?.failure?.message ?? "", /: spec\.source\. Nothing was applied/);
+    assert.equal(JSON.stringify([config(), volumes()]), before);
+    const destroyed = stage.requests.filter(({ method, path }) => isDestroying(method, path));
+    assert.deepEqual(destroyed, []);
+  });
+
+  it("is the same in whatever order it is written", async () => {
+    const dns = { servers: ["192.0.2.1"], searchDomains: ["example.org"] };
+    const { edit } = await standing({ cloudInit: { dns, hostname: "a" } });
+    const { servers, searchDomains } = dns;
+    const vm = await edit({
+      cloudInit: { hostname: "a", dns: { searchDomains, servers } },
+      tags: ["a"],
+    });
+    assert.equal(condition(vm, "Synced"), "True Succeeded");
+  });
+});
+
+function isDestroying(method: string, path: string): boolean {
+  return method === "DELETE" && /\/qemu\/\d+$/.test(path);
+}
+
 describe("the power of a machine on a simulated Proxmox", () => {
   it("is suspended with its memory, and goes on", async () => {
     const { edit } = await standing();

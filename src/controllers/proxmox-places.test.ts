@@ -17,6 +17,23 @@ async function ready({ world }: SimulatedWorld, name: string): Promise<VirtualMa
   return vm;
 }
 
+/** A machine that keeps away from its like. */
+async function createApart({ world }: SimulatedWorld, name: string): Promise<void> {
+  await world.client.of(virtualMachineKind).create({
+    apiVersion: "berth.dev/v1alpha1",
+    kind: "VirtualMachine",
+    metadata: { namespace: "default", name, labels: { app: "db" } },
+    spec: {
+      hypervisorRef: { name: "model" },
+      cpu: { cores: 1 },
+      memory: { size: "1Gi" },
+      source: { blank: {} },
+      disks,
+      placement: { awayFrom: [{ matchLabels: { app: "db" } }] },
+    },
+  });
+}
+
 async function made(
   stage: SimulatedWorld,
   name: string,
@@ -184,21 +201,21 @@ describe("the place of a machine on a simulated Proxmox", () => {
     stage.world.start();
     const nodes = new Set<string | undefined>();
     for (const name of ["a", "b", "c"]) {
-      await stage.world.client.of(virtualMachineKind).create({
-        apiVersion: "berth.dev/v1alpha1",
-        kind: "VirtualMachine",
-        metadata: { namespace: "default", name, labels: { app: "db" } },
-        spec: {
-          hypervisorRef: { name: "model" },
-          cpu: { cores: 1 },
-          memory: { size: "1Gi" },
-          source: { blank: {} },
-          disks,
-          placement: { awayFrom: [{ matchLabels: { app: "db" } }] },
-        },
-      });
+      await createApart(stage, name);
       nodes.add((await ready(stage, name)).status?.node);
     }
+    assert.equal(nodes.size, 3);
+  });
+
+  it("keeps machines apart that are applied in the same moment", async () => {
+    const stage = await openProxmox("8.4");
+    stage.world.start();
+    // Each of them would rather have this one.
+    Object.assign(stage.proxmox.cluster.node("pve2"), { cpus: 256, memoryBytes: 1024 ** 4 });
+    const nodes = new Set<string | undefined>();
+    // They all wait for the hypervisor to be connected, and then look for a node at once.
+    for (const name of ["a", "b", "c"]) await createApart(stage, name);
+    for (const name of ["a", "b", "c"]) nodes.add((await ready(stage, name)).status?.node);
     assert.equal(nodes.size, 3);
   });
 });

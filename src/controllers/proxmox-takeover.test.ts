@@ -41,6 +41,28 @@ describe("a machine that was let go", () => {
     assert.deepEqual(Object.keys(proxmox.cluster.state.guests), []);
   });
 
+  it("sleeps on if it slept, with nothing of it changed, and is taken back all the same", async () => {
+    const { world, proxmox, requests } = await openProxmox();
+    world.start();
+    const asleep = { disks, powerState: "Suspended" } as const;
+    await createVm(world.client, "web", { ...asleep, deletionPolicy: "Retain" });
+    const before = await ready(world, "web");
+    const text = proxmox.cluster.state.guests[idOf(before)]?.text;
+    requests.length = 0;
+    await remove(world, "web");
+    assert.deepEqual(
+      requests.filter(({ method }) => method !== "GET"),
+      [],
+    );
+    assert.equal(proxmox.cluster.state.guests[idOf(before)]?.text, text);
+    const [claim] = await listClaims(world.client);
+    assert.equal(claim?.spec.state, "Released");
+    await createVm(world.client, "web", asleep);
+    const after = await ready(world, "web");
+    assert.equal(after.status?.identity, before.status?.identity);
+    assert.deepEqual(Object.keys(proxmox.cluster.state.guests), [idOf(before)]);
+  });
+
   it("waits for approval where it differs, and nothing of it is touched", async () => {
     const { world, proxmox } = await openProxmox();
     world.start();

@@ -1,49 +1,29 @@
-import type { Hypervisor, Orphan, VirtualMachine, VMImage } from "../api/index.ts";
+import type { Hypervisor, VirtualMachine, VMImage } from "../api/index.ts";
 import type { Informer } from "../client/index.ts";
 import { NetworkError } from "../client/index.ts";
 import type { Inventory, InventoryMachine } from "../hypervisor/index.ts";
 import { objectKey, type KubeObject } from "../kernel/object.ts";
 import {
   createEventRecorder,
-  createMetrics,
   ownObjects,
   relatedObjects,
   startController,
   type Controller,
-  type ControllerMetrics,
   type ControllerOptions,
   type EventRecorder,
   type RetryPolicy,
   type Slots,
-  type Source,
 } from "../runtime/index.ts";
 import { Ledger, reconcileClaim, WrittenObjects } from "./claims/index.ts";
 import { Connections, reconcileHypervisor, type Session } from "./hypervisor/index.ts";
 import type { Informers } from "./informers.ts";
+import type { Meters } from "./meters.ts";
 import type { ControllersOptions } from "./options.ts";
-import {
-  blockedId,
-  orphanFigures,
-  reconcileOrphan,
-  reconcileSweep,
-  Sweeps,
-  type OrphanMemory,
-} from "./orphan/index.ts";
-import {
-  forbidden,
-  namedVolumes,
-  Places,
-  reconcileVm,
-  TaskPace,
-  type VmMemory,
-} from "./virtual-machine/index.ts";
-import {
-  fileNameOf,
-  imagesWanted,
-  reconcileImage,
-  wishesFor,
-  type ImageMemory,
-} from "./vm-image/index.ts";
+import { Sweeps } from "./orphan/index.ts";
+import { onlyComplete, orphanWork } from "./orphan-work.ts";
+import { createMakingTime, createReports, type Reports } from "./reports/index.ts";
+import { Places, reconcileVm, TaskPace, type VmMemory } from "./virtual-machine/index.ts";
+import { imagesWanted, reconcileImage, wishesFor, type ImageMemory } from "./vm-image/index.ts";
 
 /** What all controllers of one term stand on. */
 export interface Ground {
@@ -55,12 +35,15 @@ export interface Ground {
   readonly mayWrite: () => boolean;
   /** How long what an earlier leader sent may still take effect. */
   readonly writableInMs: () => number;
-  readonly metricsOf: (controller: string) => ControllerMetrics;
+  readonly meters: Meters;
 }
 
 const concurrencyDefault = 32;
 /** What a tick does not show, as a changed note or cable, is seen at the latest then. */
 const vmResyncMs = 60 * 60_000;
+/** Of machines that waited for the same hypervisor, so many are woken in so long. */
+const wakesPerPace = 20;
+const paceMs = 200;
 /** The API server is away: it comes back, and until then nothing else can be done. */
 const apiAwayPolicy: RetryPolicy = {
   delaysMs: [500, 1_000, 2_000, 5_000, 10_000],
@@ -80,14 +63,14 @@ export class Reign {
   readonly #sessions = new Map<string, Session>();
   readonly #vmMemory = new Map<string, VmMemory>();
   readonly #imageMemory = new Map<string, ImageMemory>();
-  readonly #orphans: WrittenObjects<Orphan>;
-  readonly #orphanMemory = new Map<string, OrphanMemory>();
   readonly #sweeps = new Sweeps();
   readonly #controllers: Record<
     "claim" | "hypervisor" | "image" | "vm" | "sweep" | "orphan",
     Controller
   >;
+  readonly #reports: Reports;
   readonly #unlisten: () => void;
+  readonly #unfollow: () => void;
 
   constructor(ground: Ground) {
     this.#ground = ground;
@@ -97,10 +80,18 @@ export class Reign {
     this.#hypervisors = new WrittenObjects(informers.hypervisors);
     this.#vms = new WrittenObjects(informers.vms);
     this.#images = new WrittenObjects(informers.images);
-    this.#orphans = new WrittenObjects(informers.orphans);
     this.#ledger.systemOf = (name) => this.#hypervisors.get(name)?.spec.systemId;
     const component = "berth.dev/controllers";
     this.#events = createEventRecorder({ client, clock, random, component, instance });
+    const { log } = options;
+    const { operations: metrics, places } = ground.meters;
+    this.#reports = createReports({ clock, events: this.#events, log, metrics });
+    const { hypervisors } = informers;
+    this.#unfollow = places.follow({
+      hypervisors,
+      inventoryOf: (name) => this.#inventoryOf(name),
+      slots: () => ground.slots.view(),
+    });
     this.#controllers = {
       claim: this.#startClaims(),
       hypervisor: this.#startHypervisors(),
@@ -112,6 +103,7 @@ export class Reign {
     this.#unlisten = this.#connections.on({
       changed: (name) => this.#hypervisorChanged(name),
       improved: (name) => this.#retryFailed(name),
+      trusted: (name) => this.#wakeHeld(name),
       rows: (name, externalIds) => this.#rowsChanged(name, new Set(externalIds)),
       looked: (name, inventory) => this.#compare(name, inventory),
     });
@@ -120,20 +112,30 @@ export class Reign {
   /** Starts nothing more, and resolves when what runs has ended. */
   async stop(): Promise<void> {
     this.#unlisten();
+    this.#unfollow();
     await Promise.all(Object.values(this.#controllers).map((controller) => controller.stop()));
     await this.#events.stop();
     for (const { driver } of this.#sessions.values()) driver.close();
   }
 
   #start(
-    options: Pick<ControllerOptions, "name" | "sources" | "reconcile" | "concurrency" | "resyncMs">,
+    options: Pick<
+      ControllerOptions,
+      "name" | "sources" | "reconcile" | "concurrency" | "resyncMs" | "spent"
+    >,
   ): Controller {
-    const { clock, random, log } = this.#ground.options;
+    const { clock, random, log, outside } = this.#ground.options;
     const onError = (error: unknown, key: string): void => {
       log("warn", "a run failed", { controller: options.name, key, error: String(error) });
     };
-    const metrics = this.#ground.metricsOf(options.name);
-    return startController({ ...options, clock, random, classify, onError, metrics });
+    const metrics = this.#ground.meters.controllerOf(options.name);
+    const timed = outside === undefined ? {} : { outside };
+    return startController({ ...options, ...timed, clock, random, classify, onError, metrics });
+  }
+
+  #inventoryOf(hypervisor: string): Inventory | undefined {
+    const reach = this.#connections.of(hypervisor);
+    return reach.is === "ready" ? reach.connection.inventory : undefined;
   }
 
   #startClaims(): Controller {
@@ -161,6 +163,8 @@ export class Reign {
       objects: this.#hypervisors,
       sessions: this.#sessions,
       suspicionOf: (name: string) => this.#sweeps.suspicionOf(name),
+      reports: this.#reports,
+      lookNow: (name: string) => this.#controllers.hypervisor.wake(name),
     };
     return this.#start({
       name: "hypervisor",
@@ -182,7 +186,10 @@ export class Reign {
       fence: { mayWrite },
       connections: this.#connections,
       images: this.#images,
+      allImages: images,
+      web: options.web,
       memory: this.#imageMemory,
+      reports: this.#reports,
     };
     return this.#start({
       name: "image",
@@ -213,10 +220,13 @@ export class Reign {
       connections: this.#connections,
       ledger: this.#ledger,
       events: this.#events,
+      reports: this.#reports,
       memory: this.#vmMemory,
       mayDestroy: options.mayDestroy ?? (() => Promise.resolve(true)),
-      wake: (key: string) => this.#controllers.vm.wake(key),
+      // Whoever was given slots holds up all who wait for them.
+      wake: (key: string) => this.#controllers.vm.enqueue(key, { priority: "step" }),
     };
+    const making = createMakingTime(clock.nowMs(), this.#ground.meters.made);
     const users = (index: string) => {
       return ({ metadata }: KubeObject): string[] => keysOf(vms, index, objectKey(metadata));
     };
@@ -235,90 +245,53 @@ export class Reign {
         relatedObjects(vms, users("source"), standing),
       ],
       reconcile: (key) => reconcileVm(key, deps),
+      spent: (key, ownMs) => making.spent(key, ownMs, this.#vms.get(key)),
     });
   }
 
   /** What looks for things that nothing declares, and what does what is decided about them. */
   #startOrphans(): Record<"sweep" | "orphan", Controller> {
-    const { options, informers, mayWrite } = this.#ground;
-    const { vms, hypervisors, claims, images, orphans } = informers;
-    const { client, clock, random } = options;
-    const shared = {
-      client,
-      clock,
+    const work = orphanWork(this.#ground, {
       connections: this.#connections,
       ledger: this.#ledger,
       events: this.#events,
-      figures: orphanFigures(options.metrics ?? createMetrics()),
       sweeps: this.#sweeps,
-      hypervisors,
-    };
-    const wakeOrphan = (name: string): void => this.#controllers.orphan.wake(name);
-    const sweepDeps = {
-      ...shared,
-      vms,
-      images,
-      claims,
-      orphans,
-      wakeOrphan,
-      imageFileOf: fileNameOf,
-    };
-    const orphanDeps = {
-      ...shared,
-      random,
-      fence: { mayWrite },
-      orphans: this.#orphans,
-      memory: this.#orphanMemory,
-      namedVolumes,
-      forbidden: (vm: VirtualMachine, hypervisor: Hypervisor) => {
-        return forbidden(vm, hypervisor, new Map());
-      },
-      mayDestroy: options.mayDestroy ?? (() => Promise.resolve(true)),
-      improved: (name: string) => this.#retryFailed(name),
-    };
-    const waitsFor = (vm: VirtualMachine): string[] => {
-      return blockedId(vm) === undefined ? [] : [vm.spec.hypervisorRef.name];
-    };
-    return {
-      sweep: this.#start({
-        name: "sweep",
-        sources: [
-          ownObjects(hypervisors),
-          relatedObjects(vms, waitsFor, blockedId),
-          onlyComplete(claims),
-          onlyComplete(images),
-          onlyComplete(orphans),
-        ],
-        reconcile: (key) => reconcileSweep(key, sweepDeps),
-      }),
-      orphan: this.#start({
-        name: "orphan",
-        sources: [ownObjects(orphans), onlyComplete(hypervisors)],
-        reconcile: (key) => reconcileOrphan(key, orphanDeps),
-      }),
-    };
+      wakeOrphan: (name) => this.#controllers.orphan.wake(name),
+      improved: (name) => this.#retryFailed(name),
+    });
+    return { sweep: this.#start(work.sweep), orphan: this.#start(work.orphan) };
   }
 
   #hypervisorChanged(name: string): void {
     const { informers, slots } = this.#ground;
     slots.refresh();
     this.#controllers.sweep.wake(name);
-    for (const key of keysOf(informers.vms, "hypervisor", name)) {
-      const memory = this.#vmMemory.get(key);
-      if (memory !== undefined) delete memory.retry;
-      this.#lookNow(key);
-    }
+    this.#wakePaced(keysOf(informers.vms, "hypervisor", name));
     for (const { metadata } of informers.images.list()) {
       this.#controllers.image.wake(objectKey(metadata));
     }
   }
 
   #retryFailed(name: string): void {
-    for (const { metadata, status } of this.#ground.informers.vms.byIndex("hypervisor", name)) {
-      if (status?.failure === undefined) continue;
-      const memory = this.#vmMemory.get(objectKey(metadata));
+    const vms = this.#ground.informers.vms.byIndex("hypervisor", name);
+    const failed = vms.filter(({ status }) => status?.failure !== undefined);
+    this.#wakePaced(failed.map(({ metadata }) => objectKey(metadata)));
+  }
+
+  #wakeHeld(name: string): void {
+    const keys = keysOf(this.#ground.informers.vms, "hypervisor", name);
+    this.#wakePaced(keys.filter((key) => this.#vmMemory.get(key)?.isHeld === true));
+  }
+
+  /** Whatever they waited for: a thousand at once would be the next outage. */
+  #wakePaced(keys: readonly string[]): void {
+    for (const [index, key] of keys.entries()) {
+      const memory = this.#vmMemory.get(key);
+      // Also one that stands in line for slots looks.
       if (memory !== undefined) delete memory.retry;
-      this.#controllers.vm.wake(objectKey(metadata));
+      if (memory !== undefined) delete memory.line;
+      const delayMs = Math.floor(index / wakesPerPace) * paceMs;
+      this.#controllers.vm.enqueue(key, { delayMs });
     }
   }
 
@@ -362,11 +335,6 @@ function looksAs(
 function standing({ status }: VirtualMachine): unknown {
   const { hypervisor, externalId, conditions = [] } = status ?? {};
   return [hypervisor, externalId, conditions.find(({ type }) => type === "Provisioned")?.status];
-}
-
-/** A source without keys: only that it is complete is waited for. */
-function onlyComplete<Read extends KubeObject>({ synced }: Informer<Read>): Source {
-  return { synced, keys: () => [], on: () => () => undefined };
 }
 
 function keysOf(vms: Informer<VirtualMachine>, index: string, value: string): string[] {

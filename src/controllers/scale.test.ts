@@ -51,6 +51,7 @@ function refusalsOf({ proxmox }: SimulatedWorld): string[] {
 
 interface TaskRecord {
   readonly node: string;
+  readonly id: string;
   readonly type: string;
   readonly startMs: number;
   readonly endMs: number;
@@ -59,8 +60,8 @@ interface TaskRecord {
 
 function tasksOf({ proxmox }: SimulatedWorld): TaskRecord[] {
   return proxmox.cluster.state.nodes.flatMap(({ name, tasks }) => {
-    return tasks.map(({ type, startMs, endMs = Infinity, exitStatus = "" }) => {
-      return { node: name, type, startMs, endMs, exitStatus };
+    return tasks.map(({ id, type, startMs, endMs = Infinity, exitStatus = "" }) => {
+      return { node: name, id, type, startMs, endMs, exitStatus };
     });
   });
 }
@@ -70,12 +71,29 @@ function copiesByNode(stage: SimulatedWorld): TaskRecord[][] {
   return [...Map.groupBy(copies, ({ node }) => node).values()];
 }
 
+/** How many machines were made and stood in line for their copy at most. */
+function mostBegun(stage: SimulatedWorld): number {
+  const tasks = tasksOf(stage);
+  const copies = new Map(
+    tasks.filter(({ type }) => type === "qmconfig").map((one) => [one.id, one]),
+  );
+  const made = tasks.filter(({ type }) => type === "qmcreate");
+  return mostAtOnce(
+    made.map(({ id, startMs }) => ({ startMs, endMs: copies.get(id)?.startMs ?? Infinity })),
+  );
+}
+
 describe("sixty machines at once on five nodes", () => {
   it("are all made without a lock that was waited for in vain, at the storages' own rate", async () => {
     const stage = await openProxmox("9.2", { nodes });
     const berth = stage.world.start();
     await until(stage.world, () => false, 30_000);
     const { vms, tookMs, refusals } = await makeAtOnce(stage, 60, "local-zfs");
+    // Twice the operations that may go on at once, and one per storage that is just being asked.
+    assert.ok(
+      mostBegun(stage) <= 2 * 16 + nodes.length,
+      `${mostBegun(stage)} had begun and were not copied yet`,
+    );
     assert.deepEqual(
       refusals.filter((reason) => /lock|time/i.test(reason)),
       [],
@@ -137,6 +155,35 @@ describe("a machine that stands in line for a storage", () => {
     const isGone = async (): Promise<boolean> => !(await getVm(world.client, "second"));
     assert.ok(await until(world, isGone, 20_000));
     assert.ok(!isReady(await getVm(world.client, "first")), "the first is still being copied");
+    berth.crash();
+  });
+});
+
+describe("a machine whose declaration fails in the moment in which it was made", () => {
+  it("is looked for, and not made a second time", async () => {
+    const stage = await openProxmox("9.2", { nodes: ["pve1"] });
+    const { world, requests } = stage;
+    const berth = world.start();
+    const disks = [{ name: "root", size: "10Gi", storage: "local-zfs" }];
+    await createVm(world.client, "web", { disks });
+    const creations = (): number => {
+      return requests.filter(({ method, path }) => method === "POST" && path.endsWith("/qemu"))
+        .length;
+    };
+    assert.ok(await until(world, () => creations() > 0));
+    const edit = async (classRef: object | null): Promise<void> => {
+      const vms = world.client.of(virtualMachineKind);
+      await vms.patch({ namespace: "default", name: "web" }, { merge: { spec: { classRef } } });
+    };
+    await edit({ name: "missing" });
+    const isWithoutOperation = async (): Promise<boolean> => {
+      const { failure, operation } = (await getVm(world.client, "web"))?.status ?? {};
+      return failure !== undefined && operation === undefined;
+    };
+    assert.ok(await until(world, isWithoutOperation, 20_000));
+    await edit(null);
+    assert.ok(await until(world, async () => isReady(await getVm(world.client, "web"))));
+    assert.equal(creations(), 1);
     berth.crash();
   });
 });

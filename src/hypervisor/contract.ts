@@ -31,6 +31,11 @@ export interface HypervisorDriver {
   begin(operation: Operation, fence: Fence): Promise<Begun>;
   /** How far a task is. */
   look(task: TaskHandle): Promise<TaskView>;
+  /**
+   * Asks a task of ours to end. What it has done by then is seen by looking. A driver whose
+   * hypervisor cannot do that leaves it out.
+   */
+  cancel?(task: TaskHandle, fence: Fence): Promise<Begun>;
   /** Work of our own credentials on a machine since a moment: what a lost reply may have begun. */
   recall(
     claim: ClaimedMachine,

@@ -1,4 +1,4 @@
-export { answered, categoryPolicies, failed } from "./categories.ts";
+export { answered, categoryPolicies, failed, severities } from "./categories.ts";
 export type { Answer, CategoryPolicy, Failure } from "./categories.ts";
 export type {
   Begun,

@@ -9,7 +9,6 @@ import { controllerMetrics } from "./controller-metrics.ts";
 import { startController, type ControllerOptions } from "./controller.ts";
 import type { FailureReport } from "./failures.ts";
 import { createMetrics } from "./metrics.ts";
-import { formatMetrics } from "./metrics-text.ts";
 import { again, settled, stalled, type Outcome } from "./outcome.ts";
 import { ownObjects, relatedObjects } from "./source.ts";
 import { flush, pass, steadyRandom } from "./testing.ts";
@@ -91,7 +90,7 @@ function open(answers: Answer[] = [], changes: Partial<ControllerOptions> = {}) 
     resyncMs: 24 * 60 * minuteMs,
     ...changes,
   });
-  const text = (): string => formatMetrics(metrics.snapshot());
+  const text = (): Promise<string> => metrics.text();
   return { clock, widgets, runs, reports, errors, controller, text };
 }
 
@@ -116,6 +115,37 @@ describe("a controller", () => {
     assert.equal(runs, 2);
     await pass(clock, 600);
     assert.equal(runs, 3);
+  });
+
+  test("goes on with what is under way before it begins with what is new", async () => {
+    const clock = new VirtualClock();
+    const widgets = fakeInformer();
+    const waits: Record<string, number> = { polls: 100, steps: 0, fails: 30_000 };
+    const runs: string[] = [];
+    startController({
+      name: "widget",
+      sources: [ownObjects(widgets.informer)],
+      reconcile: async (key) => {
+        const name = key.replace("default/", "");
+        const isFirst = !runs.includes(name);
+        runs.push(name);
+        const waitMs = waits[name];
+        return isFirst && waitMs !== undefined ? again("Once", waitMs) : settled;
+      },
+      clock,
+      random: steadyRandom,
+      concurrency: 1,
+    });
+    widgets.sync();
+    await flush();
+    for (const name of ["polls", "fails"]) widgets.put(name);
+    await flush();
+    runs.splice(0, runs.length, ...Object.keys(waits).filter((name) => name !== "steps"));
+    // Both become ready in the moment in which others are new.
+    clock.advance(30_000);
+    for (const name of ["steps", "new"]) widgets.put(name);
+    await flush();
+    assert.deepEqual(runs.slice(2), ["polls", "fails", "steps", "steps", "new"]);
   });
 
   test("begins when its sources are complete, with everything there is", async () => {
@@ -264,8 +294,8 @@ describe("a controller", () => {
     await pass(clock, 24 * 60 * minuteMs);
     assert.equal(runs.length, 6);
     assert.deepEqual(reports.at(-1)?.next, { type: "stall" });
-    assert.match(text(), /failures_total\{controller="widget",category="CreationFailed"\} 5/);
-    assert.match(text(), /reconcile_total\{controller="widget",outcome="gave_up"\} 1/);
+    assert.match(await text(), /failures_total\{controller="widget",category="CreationFailed"\} 5/);
+    assert.match(await text(), /reconcile_total\{controller="widget",outcome="gave_up"\} 1/);
   });
 
   test("does not try again what gave up or backs off because of a resync", async () => {
@@ -367,7 +397,7 @@ describe("a controller", () => {
     widgets.put("a", { spec: 1 });
     await flush();
     for (const outcome of ["again", "wait", "retry", "stalled", "settled"]) {
-      assert.match(text(), new RegExp(`controller="widget",outcome="${outcome}"\\} 1\n`));
+      assert.match(await text(), new RegExp(`controller="widget",outcome="${outcome}"\\} 1\n`));
     }
   });
 });

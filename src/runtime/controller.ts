@@ -2,10 +2,11 @@ import type { Cancel, Clock } from "../kernel/clock.ts";
 import type { Random } from "../kernel/random.ts";
 import { jittered } from "./backoff.ts";
 import type { ControllerMetrics } from "./controller-metrics.ts";
+import type { OutsideTime } from "./outside-time.ts";
 import { defaultFailure, FailureBook, type Failure, type FailureReport } from "./failures.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Source, Trigger } from "./source.ts";
-import { WorkQueue, type AddOptions, type Turn } from "./work-queue.ts";
+import { WorkQueue, type AddOptions, type Priority, type Turn } from "./work-queue.ts";
 
 export interface ControllerOptions {
   readonly name: string;
@@ -29,6 +30,10 @@ export interface ControllerOptions {
    */
   readonly reportFailure?: (report: FailureReport) => Promise<void>;
   readonly metrics?: ControllerMetrics;
+  /** Tells the waits for others from our own time. */
+  readonly outside?: OutsideTime;
+  /** Told after each run how much of it was our own time. Needs `outside`. */
+  readonly spent?: (key: string, ownMs: number) => void;
   readonly onError?: (error: unknown, key: string) => void;
 }
 
@@ -53,6 +58,7 @@ const resyncJitter = 0.2;
  */
 const stepsInARowMax = 50;
 const runawayDelayMs = 1_000;
+const stepMsMost = 1_000;
 
 /** Starts a controller. It collects keys at once, and works when its sources are complete. */
 export function startController(options: ControllerOptions): Controller {
@@ -133,10 +139,22 @@ class ControllerLoop {
 
   async #work(turn: Turn): Promise<void> {
     this.failures.wake(turn.key);
-    const verdict = await this.#reconcile(turn.key);
+    const verdict = await this.#timed(turn.key);
     // Concluded on a line of its own: what follows must not hang on whether anybody counts it.
     const label = this.#conclude(turn, verdict);
     this.#options.metrics?.outcome(label);
+  }
+
+  #timed(key: string): Promise<Verdict> {
+    const { clock, outside, metrics, spent } = this.#options;
+    if (outside === undefined) return this.#reconcile(key);
+    const startMs = clock.monotonicMs();
+    const done = (outsideMs: number): void => {
+      const ownMs = clock.monotonicMs() - startMs - outsideMs;
+      metrics?.own(ownMs);
+      spent?.(key, ownMs);
+    };
+    return outside.run(() => this.#reconcile(key), done);
   }
 
   async #reconcile(key: string): Promise<Verdict> {
@@ -170,16 +188,16 @@ class ControllerLoop {
         this.failures.clear(key);
         return "settled";
       case "again":
-        this.queue.add(key, { priority, delayMs: this.#delayOfStep(key) });
+        this.queue.add(key, { priority: "step", delayMs: this.#delayOfStep(key) });
         return "again";
       case "wait":
-        this.queue.add(key, { priority, delayMs: verdict.afterMs });
+        this.queue.add(key, nextTurn(priority, verdict.afterMs));
         return "wait";
       case "stalled":
         return "stalled";
       case "failed":
         if (verdict.next.type === "stall") return "gave_up";
-        this.queue.add(key, { priority, delayMs: verdict.next.afterMs });
+        this.queue.add(key, { priority: rested(priority), delayMs: verdict.next.afterMs });
         return "retry";
     }
   }
@@ -189,4 +207,18 @@ class ControllerLoop {
     this.#stepsInARow.set(key, steps);
     return steps > stepsInARowMax ? runawayDelayMs : 0;
   }
+}
+
+/**
+ * What waits for a moment only is under way, and what is under way comes before what has not begun:
+ * of a thousand new objects each would otherwise take its turn before a task that has ended is
+ * noticed, and what that holds would stand idle.
+ */
+function nextTurn(priority: Priority, delayMs: number): AddOptions {
+  return { priority: delayMs <= stepMsMost ? "step" : rested(priority), delayMs };
+}
+
+/** After a rest it is no more urgent than any edit. */
+function rested(priority: Priority): Priority {
+  return priority === "step" ? "edit" : priority;
 }

@@ -31,15 +31,17 @@ export {
   type LeaderLeaseOptions,
   type LeaderTerm,
 } from "./leader-lease.ts";
-export { formatMetrics, metricsContentType } from "./metrics-text.ts";
 export {
   createMetrics,
+  metricsContentType,
   secondsBuckets,
   type Counter,
   type Gauge,
   type Histogram,
+  type Labels,
   type Metrics,
 } from "./metrics.ts";
+export { createOutsideTime, type OutsideTime } from "./outside-time.ts";
 export { again, settled, stalled, type Outcome } from "./outcome.ts";
 export { Slots, type SlotLease, type SlotsOptions, type SlotView } from "./slots.ts";
 export { ownObjects, relatedObjects, type Source, type Trigger } from "./source.ts";

@@ -1,8 +1,15 @@
+import {
+  Counter as PromCounter,
+  Gauge as PromGauge,
+  Histogram as PromHistogram,
+} from "prom-client";
+import { Registry } from "prom-client";
 import { assert } from "../kernel/assert.ts";
 
 /**
  * Numbers about the program, by name and labels. A registry of its own for each program: there is
- * none that all share. Nothing here waits, and nothing but a programmer's error throws.
+ * none that all share. Nothing here waits, and nothing but a programmer's error throws. Who counts
+ * knows this interface; that prom-client keeps the numbers, only this file does.
  */
 export interface Metrics {
   /** A number that only grows: `…_total`. */
@@ -11,8 +18,10 @@ export interface Metrics {
   gauge<const Label extends string>(options: MetricOptions<Label>): Gauge<Label>;
   /** How values are spread: `…_seconds`, `…_bytes`. */
   histogram<const Label extends string>(options: HistogramOptions<Label>): Histogram<Label>;
-  /** All that is known now, to be formatted. */
-  snapshot(): MetricFamily[];
+  /** Called before each reading, for what is looked up rather than told. Returns what ends it. */
+  beforeReading(update: () => void): () => void;
+  /** All that is known now, in the text format that Prometheus reads. */
+  text(): Promise<string>;
 }
 
 export interface MetricOptions<Label extends string> {
@@ -36,31 +45,19 @@ export interface Counter<Label extends string> {
 
 export interface Gauge<Label extends string> {
   set(labels: Labels<Label>, value: number): void;
+  /** Forgets every series: before all of them are set anew. */
+  clear(): void;
 }
 
 export interface Histogram<Label extends string> {
   observe(labels: Labels<Label>, value: number): void;
 }
 
-export interface MetricFamily {
-  readonly name: string;
-  readonly help: string;
-  readonly type: "counter" | "gauge" | "histogram";
-  readonly series: readonly MetricSeries[];
-}
-
-export interface MetricSeries {
-  readonly labels: Readonly<Record<string, string>>;
-  /** The number; of a histogram, the sum of all that was observed. */
-  readonly value: number;
-  /** Of a histogram: for each bound, how many values were not above it. */
-  readonly buckets?: readonly { readonly bound: number; readonly count: number }[];
-  /** Of a histogram: how many values there were. */
-  readonly count?: number;
-}
-
 /** For times from a millisecond to minutes, in seconds. */
 export const secondsBuckets = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+
+/** The Content-Type of the text. */
+export const metricsContentType: string = Registry.PROMETHEUS_CONTENT_TYPE;
 
 /** Series of one name. More would fill the memory here and in every server that collects them. */
 const seriesMax = 500;
@@ -68,116 +65,89 @@ const seriesMax = 500;
 const overflowValue = "other";
 
 export function createMetrics(): Metrics {
-  const families = new Map<string, Family>();
-  const register = <Label extends string>(
-    type: MetricFamily["type"],
-    options: MetricOptions<Label> & { readonly buckets?: readonly number[] },
-  ): Family => {
-    assert(!families.has(options.name), `the metric ${options.name} is declared once`);
-    const family = new Family(type, options);
-    families.set(options.name, family);
-    return family;
+  const registry = new Registry();
+  const updates = new Set<() => void>();
+  const declare = <Label extends string>(options: MetricOptions<Label>): Declared<Label> => {
+    const { name, help, labels = [] } = options;
+    assert(registry.getSingleMetric(name) === undefined, `the metric ${name} is declared once`);
+    assert(isMetricName(name), `${name} is the name of a metric`);
+    assert(labels.every(isLabelName), `the labels of ${name} are names of labels`);
+    return { name, help, labelNames: [...labels], registers: [registry] };
   };
   return {
     counter: (options) => {
-      const family = register("counter", options);
+      const counter = new PromCounter(declare(options));
+      const bounded = boundLabels(options);
       return {
         add: (labels, amount = 1) => {
           assert(amount >= 0, `${options.name} only grows`);
-          family.seriesOf(labels).value += amount;
+          counter.inc(bounded.of(labels), amount);
         },
       };
     },
     gauge: (options) => {
-      const family = register("gauge", options);
-      return { set: (labels, value) => void (family.seriesOf(labels).value = value) };
+      const gauge = new PromGauge(declare(options));
+      const bounded = boundLabels(options);
+      return {
+        set: (labels, value) => gauge.set(bounded.of(labels), value),
+        clear: () => {
+          gauge.reset();
+          bounded.clear();
+        },
+      };
     },
     histogram: (options) => {
-      const family = register("histogram", options);
-      return { observe: (labels, value) => observe(family.seriesOf(labels), value) };
+      assert(isAscending(options.buckets), `the buckets of ${options.name} ascend`);
+      const buckets = [...options.buckets];
+      const histogram = new PromHistogram({ ...declare(options), buckets });
+      const bounded = boundLabels(options);
+      return { observe: (labels, value) => histogram.observe(bounded.of(labels), value) };
     },
-    snapshot: () => [...families.values()].map((family) => family.snapshot()),
+    beforeReading: (update) => {
+      updates.add(update);
+      return () => void updates.delete(update);
+    },
+    text: () => {
+      for (const update of updates) update();
+      return registry.metrics();
+    },
   };
 }
 
-interface Series {
-  readonly labels: Readonly<Record<string, string>>;
-  value: number;
-  count: number;
-  readonly bounds: readonly number[];
-  /** How many values fell between one bound and the next. */
-  readonly counts: number[];
+interface Declared<Label extends string> {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames: Label[];
+  readonly registers: Registry[];
 }
 
-class Family {
-  readonly #type: MetricFamily["type"];
-  readonly #name: string;
-  readonly #help: string;
-  readonly #labels: readonly string[];
-  readonly #bounds: readonly number[];
-  readonly #series = new Map<string, Series>();
-
-  constructor(
-    type: MetricFamily["type"],
-    options: MetricOptions<string> & { readonly buckets?: readonly number[] },
-  ) {
-    const { name, help, labels = [], buckets = [] } = options;
-    assert(/^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(name), `${name} is the name of a metric`);
-    assert(labels.every(isLabelName), `the labels of ${name} are names of labels`);
-    assert(isAscending(buckets), `the buckets of ${name} ascend`);
-    this.#type = type;
-    this.#name = name;
-    this.#help = help;
-    this.#labels = labels;
-    this.#bounds = buckets;
-    // What has no labels is there from the beginning, so that a rate can be taken of its first one.
-    if (labels.length === 0) this.seriesOf({});
-  }
-
-  seriesOf(labels: Readonly<Record<string, string>>): Series {
-    const values = this.#labels.map((label) => labels[label] ?? "");
-    const known = this.#series.get(keyOf(values));
-    if (known !== undefined) return known;
-    const isFull = this.#series.size >= seriesMax;
-    return this.#make(isFull ? values.map(() => overflowValue) : values);
-  }
-
-  snapshot(): MetricFamily {
-    const series = [...this.#series.values()].map((one) => this.#snapshotOf(one));
-    return { name: this.#name, help: this.#help, type: this.#type, series };
-  }
-
-  #make(values: readonly string[]): Series {
-    const key = keyOf(values);
-    const known = this.#series.get(key);
-    if (known !== undefined) return known;
-    const labels = Object.fromEntries(this.#labels.map((label, i) => [label, values[i] ?? ""]));
-    const counts = this.#bounds.map(() => 0);
-    const series: Series = { labels, value: 0, count: 0, bounds: this.#bounds, counts };
-    this.#series.set(key, series);
-    return series;
-  }
-
-  #snapshotOf({ labels, value, count, counts }: Series): MetricSeries {
-    if (this.#type !== "histogram") return { labels, value };
-    let below = 0;
-    const buckets = this.#bounds.map((bound, i) => {
-      below += counts[i] ?? 0;
-      return { bound, count: below };
-    });
-    return { labels, value, count, buckets };
-  }
+/** The labels as they are counted: beyond so many series they fall together into one. */
+interface BoundedLabels<Label extends string> {
+  of(labels: Labels<Label>): Record<Label, string>;
+  clear(): void;
 }
 
-function observe(series: Series, value: number): void {
-  series.value += value;
-  series.count += 1;
-  const index = series.bounds.findIndex((bound) => value <= bound);
-  if (index >= 0) series.counts[index] = (series.counts[index] ?? 0) + 1;
+function boundLabels<Label extends string>({
+  labels: names = [],
+}: MetricOptions<Label>): BoundedLabels<Label> {
+  const known = new Set<string>();
+  return {
+    of: (labels) => {
+      const values = names.map((name) => labels[name]);
+      const key = JSON.stringify(values);
+      const isKnown = known.has(key);
+      const isFull = !isKnown && known.size >= seriesMax;
+      if (!isKnown && !isFull) known.add(key);
+      const pairs = names.map((name, i) => [name, isFull ? overflowValue : (values[i] ?? "")]);
+      // cast: the pairs are those of all names of the labels.
+      return Object.fromEntries(pairs) as Record<Label, string>;
+    },
+    clear: () => known.clear(),
+  };
 }
 
-function keyOf(values: readonly string[]): string {
-  return JSON.stringify(values);
+function isMetricName(name: string): boolean {
+  return /^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(name);
 }
 
 function isLabelName(label: string): boolean {

@@ -6,7 +6,7 @@ import { flush, pass } from "./testing.ts";
 import { priorities, WorkQueue, type QueueHooks, type Turn } from "./work-queue.ts";
 
 /** A queue whose runs end when the test says so. */
-function openQueue(concurrency = 1, hooks: QueueHooks = {}) {
+function openQueue(concurrency = 1, hooks: QueueHooks = {}, runningMax = concurrency) {
   const clock = new VirtualClock();
   const started: string[] = [];
   const turns: Turn[] = [];
@@ -22,7 +22,7 @@ function openQueue(concurrency = 1, hooks: QueueHooks = {}) {
       turns.push(turn);
       const { promise, resolve } = Promise.withResolvers<void>();
       running.set(key, resolve);
-      assert(running.size <= concurrency, "no more run than may");
+      assert(running.size <= runningMax, "no more run than may");
       await promise;
     },
   });
@@ -65,6 +65,16 @@ describe("a work queue", () => {
     assert.deepEqual(queue.view(), { running: [], ready: [], delayed: [] });
   });
 
+  test("lets others run beside a turn that is slow, and not without end", async () => {
+    const { queue, clock, started, running } = openQueue(2, {}, 16);
+    queue.start();
+    for (let i = 0; i < 20; i++) queue.add(`dead/${i}`);
+    await flush();
+    assert.equal(started.length, 2, "as many as may at once");
+    for (let i = 0; i < 20; i++) await pass(clock, 250);
+    assert.equal(running.size, 16, "eight times as many, because all of them are slow");
+  });
+
   test("does nothing before it is started, nor within the call that adds", async () => {
     const { queue, started } = openQueue();
     queue.add("a/b");
@@ -76,7 +86,7 @@ describe("a work queue", () => {
     assert.deepEqual(started, ["a/b"]);
   });
 
-  test("takes edits before resyncs before background, and equals in their order", async () => {
+  test("takes steps before edits before resyncs before background, equals in their order", async () => {
     const { queue, started, endAll } = openQueue();
     queue.add("b1", { priority: "background" });
     queue.add("r1", { priority: "resync" });
@@ -84,10 +94,11 @@ describe("a work queue", () => {
     queue.add("b2", { priority: "background" });
     queue.add("r2");
     queue.add("e2", { priority: "edit" });
+    queue.add("s1", { priority: "step" });
     queue.start();
     await flush();
     await endAll();
-    assert.deepEqual(started, ["e1", "e2", "r1", "r2", "b1", "b2"]);
+    assert.deepEqual(started, ["s1", "e1", "e2", "r1", "r2", "b1", "b2"]);
   });
 
   test("moves a key up when somebody more urgent asks for it, and never down", async () => {

@@ -189,6 +189,11 @@ async function readsWell(world: World): Promise<void> {
 
 /** Only what the controllers write: the server has Leases and Events of its own. */
 async function restsWell(world: World): Promise<void> {
+  // A guest answers some seconds after it was started: what it says is written once more.
+  await until("the guest's agent has answered", async () => {
+    const { status } = bodyOf(await world.http.ask({ path: `${machines}/first` }));
+    return status?.addresses?.length > 0;
+  });
   const before = world.server.audited().length;
   await sleep(restMs);
   const written = world.server.audited().slice(before).filter(isOfControllers).filter(isWrite);

@@ -48,6 +48,23 @@ const volumes = listMap(
   { key: "id", maxItems: 128 },
 );
 
+const keeper = object(
+  "The keeper that disks are handed over to or taken back from. Known from before its own Claim exists until it was let go again.",
+  {
+    externalId: externalId("Its id on the same hypervisor."),
+    identity: uuid("Its identity."),
+  },
+);
+
+const madeFrom = listMap(
+  "What counted only until the machine stood, by field: an edit of it since then is refused.",
+  object("One field.", {
+    field: text("The field of the VirtualMachine, such as spec.source.", 128),
+    digest: text("The beginning of the SHA-256 of what it said.", 64),
+  }),
+  { key: "field", maxItems: 32 },
+);
+
 const resources = object("What the machine takes, as quotas count it.", {
   cpu: integer("Cores.", { minimum: 0, maximum: 65_536 }),
   memory: observedBytes("Memory."),
@@ -99,6 +116,8 @@ export const claimSpec = object(
         { maxItems: 256 },
       ),
     ),
+    keeper: optional(keeper),
+    madeFrom: optional(madeFrom),
     resources: optional(resources),
     reservedAt: optional(time("When it was reserved.")),
     boundAt: optional(time("When the mark was first read back.")),

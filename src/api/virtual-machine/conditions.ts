@@ -5,7 +5,7 @@ export const vmConditionMeanings = {
   ...sharedConditionMeanings,
   Ready: "The machine stands, is this object's own, and has the declared power state.",
   Synced:
-    "The machine is as declared. False while a change waits, is refused, or drift is left alone.",
+    "The machine is as declared. False while a change waits, is refused, or drift is reported.",
   Provisioned: "The machine exists with its disks.",
   Running: "The machine is powered on.",
   AgentReady: "The agent in the guest answers. Nothing waits for it.",
@@ -23,7 +23,7 @@ export const vmReasonMeanings = {
   Unlocking: "A lock that a dead task of ours left is being cleared.",
   Moving: "The machine is on its way to another node or hypervisor.",
   RestartRequired: "A change waits for the next restart, because updatePolicy allows none.",
-  Drifted: "The machine was changed by hand, and driftPolicy leaves it so.",
+  Drifted: "The machine was changed by hand, and driftPolicy is Warn.",
   Protected: "deletionProtection is on: switch it off to delete the machine.",
   NoAgent: "No agent has answered yet.",
   AgentDisabled: "The machine has no channel for an agent.",

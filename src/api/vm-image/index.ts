@@ -17,6 +17,7 @@ const copies = array(
     node: optional(hypervisorName("The node, where the storage is not shared.")),
     state: enumeration("How far it is.", ["Present", "Downloading", "Failed", "Missing"]),
     volume: optional(volumeId("Its id on the hypervisor.")),
+    fileName: optional(text("The file's name on the storage.", 256)),
     size: optional(observedBytes("How large the file is.")),
     brought: boolean("Whether Berth brought it. What it did not bring it never deletes."),
     verified: boolean("Whether its checksum was verified."),

@@ -16,6 +16,12 @@ export function refused(user: User, attributes: Attributes, reason: string | und
   });
 }
 
+/** The same for a path that is no object's, as kube-apiserver says it. */
+export function refusedPath(user: User, verb: string, path: string): ApiError {
+  const message = `forbidden: User "${user.name}" cannot ${verb} path "${path}"`;
+  return new ApiError(403, "Forbidden", message);
+}
+
 function sentence(user: User, attributes: Attributes): string {
   const { verb, group, resource, subresource, namespace } = attributes;
   const what = subresource ? `${resource}/${subresource}` : resource;

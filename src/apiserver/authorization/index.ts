@@ -1,6 +1,6 @@
 export type { Attributes, Authorizer, Verdict } from "./authorizer.ts";
 export { anyOf } from "./authorizer.ts";
-export { refused, refuseImpersonation } from "./forbidden.ts";
+export { refused, refusedPath, refuseImpersonation } from "./forbidden.ts";
 export {
   controllersGroup,
   controllersUser,

@@ -81,6 +81,16 @@ test("a refusal of malformed JSON does not quote what stands around the fault", 
   assert.doesNotMatch(refused.message ?? "", /hunter/);
 });
 
+test("a refusal of a Secret does not quote how its body begins", async () => {
+  const server = await openServer();
+  for (const body of ["{hunter2", "hunter2", '"hunter2"']) {
+    const refused = await server.refusal("create", "secrets", { body });
+    const hex = Buffer.from("hunter2").toString("hex");
+    assert.doesNotMatch(refused.message ?? "", new RegExp(`hunter2|${hex}`));
+    assert.match(refused.message ?? "", /\(\d+ bytes\)$/);
+  }
+});
+
 test("an unknown media type is refused with those that are known", async () => {
   const server = await openServer();
   const headers = { "content-type": "text/plain" };

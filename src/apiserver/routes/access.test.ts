@@ -29,6 +29,7 @@ const server = createApiServer({
   authenticators: [{ authenticate: userOfToken }],
   authorizer: createRoleAuthorizer(),
   health: () => [],
+  metrics: { contentType: "text/plain", text: async () => "x 1\n" },
   version: "0.0.0",
   clock: new VirtualClock(),
   random: createSeededRandom(),
@@ -83,6 +84,7 @@ const expected: Readonly<Record<string, readonly Expectation[]>> = {
   "/livez": plain({ GET: everyone }),
   "/healthz": plain({ GET: everyone }),
   "/readyz": plain({ GET: everyone }),
+  "/metrics": plain({ GET: readers }),
   "/api": plain({ GET: users }),
   "/apis": plain({ GET: users }),
   "/api/{version}": [{ sample: core, answers: { GET: users } }],
@@ -247,6 +249,19 @@ test("only the routes for probes and the version are public", () => {
   );
 });
 
+test("metrics are for those who may read everywhere, and a refusal says which path", async () => {
+  const metrics = await server.handle(wireRequest("GET", "/metrics", "view"));
+  assert.equal(metrics.headers["content-type"], "text/plain");
+  assert.equal(Buffer.from(metrics.body as Uint8Array).toString(), "x 1\n");
+  const tenant = { name: "t", uid: "t", groups: ["berth:admin:team-a"] };
+  const refusal = await server.handleAs(tenant, wireRequest("GET", "/metrics"));
+  assert.equal(refusal.status, 403);
+  assert.match(
+    Buffer.from(refusal.body as Uint8Array).toString(),
+    /forbidden: User \\"t\\" cannot get path \\"\/metrics\\"/,
+  );
+});
+
 test("methods that a path does not have are refused, to strangers without saying so", async () => {
   for (const route of server.routes) {
     const path = fill(route, { ...machines, ...inDefault, subresource: "status", "path...": "a" });
@@ -260,8 +275,40 @@ test("methods that a path does not have are refused, to strangers without saying
 });
 
 test("a path that is no route is 404 to users and 401 to all others", async () => {
-  const paths = ["/nope", "/metrics", "/api/v1/a/b/c/d/e/f", "//api", "/apis//v1"];
+  const paths = ["/nope", "/api/v1/a/b/c/d/e/f", "//api", "/apis//v1"];
   for (const path of paths) assert.equal(await answersTo("GET", path), missing, path);
+});
+
+test("every answer is observed in words that name no object", async () => {
+  const seen: string[] = [];
+  const observed = createApiServer({
+    catalogue,
+    resources: createEchoHandler(),
+    discovery: createDiscovery(catalogue),
+    openApi: () => undefined,
+    authenticators: [{ authenticate: userOfToken }],
+    authorizer: createRoleAuthorizer(),
+    health: () => [],
+    version: "0.0.0",
+    clock: new VirtualClock(),
+    random: createSeededRandom(),
+    log: createLogBook().log,
+    observe: ({ verb, resource, code }) => seen.push(`${verb} ${resource} ${code}`),
+  });
+  const machine = "/apis/berth.dev/v1alpha1/namespaces/default/virtualmachines";
+  for (const path of [`${machine}/web-1`, `${machine}?watch=true`, "/livez", "/nope/web-1"]) {
+    await observed.handle(wireRequest("GET", path, "view"));
+  }
+  await observed.handle(wireRequest("POST", machine, "view"));
+  await observed.handle(wireRequest("GET", `${machine}/web-1`));
+  assert.deepEqual(seen, [
+    "get virtualmachines 200",
+    "watch virtualmachines 200",
+    "other /livez 200",
+    "other other 404",
+    "create virtualmachines 403",
+    "other other 401",
+  ]);
 });
 
 async function answersTo(method: Method, path: string): Promise<string> {

@@ -24,6 +24,7 @@ const server = createApiServer({
   authenticators: [],
   authorizer: createRoleAuthorizer(),
   health: () => [],
+  metrics: { contentType: "text/plain", text: async () => "" },
   version: "0.1.0",
   clock: new VirtualClock(),
   random: createSeededRandom(),
@@ -94,14 +95,17 @@ test("a refusal that can be helped says how", async () => {
 });
 
 test("paths of documents and probes are open to users, and others are not", async () => {
-  const ask = async (path: string, verb = "get"): Promise<unknown> => {
-    const response = await post(access, { spec: { nonResourceAttributes: { path, verb } } });
+  const ask = async (path: string, verb = "get", user?: User): Promise<unknown> => {
+    const spec = { nonResourceAttributes: { path, verb } };
+    const response = await post(access, { spec }, user);
     return (bodyJson(response)["status"] as Record<string, unknown>)["allowed"];
   };
   assert.equal(await ask("/healthz"), true);
   assert.equal(await ask("/apis/berth.dev"), true);
   assert.equal(await ask("/healthz", "post"), false);
-  assert.equal(await ask("/metrics"), false);
+  assert.equal(await ask("/nope"), false);
+  assert.equal(await ask("/metrics"), true);
+  assert.equal(await ask("/metrics", "get", userOf("berth:edit:team-a")), false);
 });
 
 test("can-i --list tells what a user may do with every kind", async () => {

@@ -12,8 +12,8 @@ import { rulesOf } from "./rules.ts";
 export interface ReviewEnvironment {
   readonly catalogue: Catalogue;
   readonly authorizer: Authorizer;
-  /** Whether a path that is no object's may be read by every user. */
-  readonly isOpenPath: (path: string) => boolean;
+  /** Whether a user may read a path that is no object's. */
+  readonly mayRead: (user: User, path: string) => boolean;
 }
 
 /**
@@ -80,9 +80,11 @@ function accessReview(environment: ReviewEnvironment, user: User, spec: JsonObje
     return verdictStatus(environment.authorizer.authorize(user, attributes));
   }
   const path = textOf(nonResourceAttributes, "path") ?? "";
-  const isOpen = textOf(nonResourceAttributes, "verb") === "get" && environment.isOpenPath(path);
+  const isRead = textOf(nonResourceAttributes, "verb") === "get";
   return verdictStatus(
-    isOpen ? { allowed: true, reason: "open to all users" } : { allowed: false },
+    isRead && environment.mayRead(user, path)
+      ? { allowed: true, reason: "this path is open to this user" }
+      : { allowed: false },
   );
 }
 

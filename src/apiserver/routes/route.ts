@@ -1,4 +1,5 @@
 import type { WireRequest, WireResponse } from "../../kernel/wire.ts";
+import type { Attributes } from "../authorization/index.ts";
 import type { ResourceRequest, User } from "../contract.ts";
 import type { ParsedUrl } from "./url.ts";
 
@@ -24,9 +25,11 @@ export interface UserCall extends Call {
  *
  * - `public`: anyone, without credentials. It must not tell anything that is not for everybody.
  * - `authenticated`: every user. It serves what is the same for all, or about themselves.
+ * - `permitted`: whoever the authorizer allows what it needs. It serves what is no object.
  * - `authorized`: whoever the authorizer allows to do what `resolve` made of the request.
  */
-export type Route = RouteHead & (PublicRoute | AuthenticatedRoute | AuthorizedRoute);
+export type Route = RouteHead &
+  (PublicRoute | AuthenticatedRoute | PermittedRoute | AuthorizedRoute);
 
 export interface RouteHead {
   /** "/api/{version}/{resource}"; "{path...}" at the end takes the rest, at least one segment. */
@@ -41,6 +44,12 @@ export interface PublicRoute {
 
 export interface AuthenticatedRoute {
   readonly access: "authenticated";
+  readonly serve: (call: UserCall) => WireResponse | Promise<WireResponse>;
+}
+
+export interface PermittedRoute {
+  readonly access: "permitted";
+  readonly needs: Attributes;
   readonly serve: (call: UserCall) => WireResponse | Promise<WireResponse>;
 }
 

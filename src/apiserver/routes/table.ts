@@ -1,9 +1,10 @@
 import type { Authorizer } from "../authorization/index.ts";
-import type { Catalogue } from "../contract.ts";
+import type { Catalogue, User } from "../contract.ts";
 import type { DocumentHandler } from "../documents/index.ts";
 import { documentRoutes } from "./documents.ts";
 import type { Health } from "./health.ts";
 import { healthRoutes } from "./health.ts";
+import { metricsRoutes, type MetricsSource } from "./metrics.ts";
 import { jsonResponse } from "./responses.ts";
 import { resourceRoutes } from "./resources.ts";
 import { reviewRoutes } from "./reviews.ts";
@@ -18,6 +19,8 @@ export interface RouteEnvironment {
   readonly discovery: DocumentHandler;
   readonly openApi: DocumentHandler;
   readonly health: Health;
+  /** Absent: there are none to be read. */
+  readonly metrics?: MetricsSource | undefined;
   /** Of this build: "0.1.0". */
   readonly version: string;
 }
@@ -28,20 +31,23 @@ export interface RouteEnvironment {
  * users, and for all others a 401 like everything that is not public.
  */
 export function createRouteTable(environment: RouteEnvironment): readonly Route[] {
-  const { catalogue, authorizer, discovery, openApi, health, version } = environment;
+  const { catalogue, authorizer, discovery, openApi, health, metrics, version } = environment;
   const fixed = [
     versionRoute(version),
     ...healthRoutes(health),
+    ...metricsRoutes(metrics),
     ...documentRoutes(discovery, openApi),
   ];
   const findFixed = compileRoutes(fixed);
-  const isOpenPath = (path: string): boolean => {
-    return findFixed(path.slice(1).split("/")) !== undefined;
+  const mayRead = (user: User, path: string): boolean => {
+    const route = findFixed(path.slice(1).split("/"))?.route;
+    if (route?.access !== "permitted") return route !== undefined;
+    return authorizer.authorize(user, route.needs).allowed;
   };
   return [
     rootRoute(fixed),
     ...fixed,
-    ...reviewRoutes({ catalogue, authorizer, isOpenPath }),
+    ...reviewRoutes({ catalogue, authorizer, mayRead }),
     ...resourceRoutes(catalogue),
   ];
 }

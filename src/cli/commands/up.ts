@@ -1,5 +1,6 @@
 import { relative, resolve } from "node:path";
 import { type Call, type Command, exitCodes } from "../command.ts";
+import { logFormatOption, readLogFormat } from "../log-format.ts";
 import { readPort } from "../port.ts";
 import { version } from "../version.ts";
 
@@ -44,6 +45,7 @@ export const up: Command = {
       description: "also serve kinds whose controllers are not there yet, for tests",
     },
     verbose: { type: "boolean", short: "v", description: "log more" },
+    "log-format": logFormatOption,
   },
   arguments: [],
   examples: ["berth up", "berth up --data /var/lib/berth --listen 0.0.0.0 --tls-san berth.lan"],
@@ -65,6 +67,7 @@ async function runUp(call: Call): Promise<number> {
     serveAll: call.flag("serve-all"),
     demo: !call.flag("no-demo"),
     verbose: call.flag("verbose"),
+    logFormat: readLogFormat(call.string("log-format")),
     logLine: (line) => terminal.note(line),
   });
   const kubeconfig = shortPath(terminal.directory, plane.kubeconfig);

@@ -39,7 +39,7 @@ function writeNew(path: string, content: string): void {
   }
 }
 
-interface Report {
+export interface Report {
   readonly controlPlane: readonly Line[];
   readonly hypervisors: readonly Examined[];
 }
@@ -64,7 +64,7 @@ function readForm(call: Call): ((value: unknown) => string) | undefined {
 }
 
 /** A control plane that does not answer is a finding like any other: the first one. */
-async function examine(call: Call, machine: Machine, tools: DoctorTools): Promise<Report> {
+export async function examine(call: Call, machine: Machine, tools: DoctorTools): Promise<Report> {
   let isReached = false;
   try {
     return await withServer(call, machine, async (server) => {
@@ -116,7 +116,8 @@ function print(call: Call, machine: Machine, sections: readonly Section[]): void
   call.terminal.print(renderCounts(countLevels(sections)));
 }
 
-function forPrograms({ controlPlane, hypervisors }: Report): object {
+/** The report as data. */
+export function forPrograms({ controlPlane, hypervisors }: Report): object {
   return {
     controlPlane: { findings: controlPlane },
     hypervisors: hypervisors.map(({ hypervisor, lines, diagnosis }) => ({

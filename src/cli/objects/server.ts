@@ -27,6 +27,8 @@ export interface Server {
   readonly clock: Clock;
   /** The answer as JSON. Rejects with an ApiError or a NetworkError. */
   ask(request: Request): Promise<Json>;
+  /** The answer as it comes, for what is no JSON. */
+  askText(request: Request): Promise<string>;
   /** The lines of an answer that goes on, until the server ends it or the signal is aborted. */
   follow(request: Request): AsyncGenerator<Json, void, undefined>;
   /** Warnings that the server gave along with its answers, each once. */
@@ -51,15 +53,17 @@ export function createServer(options: ServerOptions): Server {
     if (response.status >= 200 && response.status < 300) return response;
     throw refusalOf(response.status, await readText(response.body, signal));
   };
+  const askText = (request: Request): Promise<string> => {
+    return withDeadline(options.clock, request, async (signal) => {
+      const response = await begin(request, signal);
+      return await readText(response.body, signal);
+    });
+  };
   return {
     ...options,
     warnings,
-    ask: (request) => {
-      return withDeadline(options.clock, request, async (signal) => {
-        const response = await begin(request, signal);
-        return parse(await readText(response.body, signal));
-      });
-    },
+    askText,
+    ask: async (request) => parse(await askText(request)),
     async *follow(request) {
       const controller = new AbortController();
       const stop = (): void => controller.abort(request.signal?.reason);

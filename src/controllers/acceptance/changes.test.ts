@@ -48,6 +48,36 @@ describe("changing a machine", () => {
     assert.deepEqual(stage.writes.slice(writes), []);
   });
 
+  it("bpg-1636: also where the data went by a disc that is gone, and for another image", async () => {
+    const stage = await Stage.open("9.2");
+    const first = { userData: { inline: "#cloud-config\nruncmd: [a]\n" } };
+    const second = { userData: { inline: "#cloud-config\nruncmd: [b]\n" } };
+    await stage.make("web", { cloudInit: first });
+    await stage.pass(120_000);
+    const before = JSON.stringify([stage.guests, stage.volumes]);
+    const writes = stage.writes.length;
+    for (const [edit, field] of [
+      [{ cloudInit: second, cpu: { cores: 4 } }, /spec\.cloudInit/],
+      [
+        { cloudInit: first, source: { image: { name: "other" } }, cpu: { cores: 4 } },
+        /spec\.source/,
+      ],
+    ] as const) {
+      await stage.edit("web", edit);
+      const vm = await stage.when("web", ({ status }) =>
+        field.test(status?.failure?.message ?? ""),
+      );
+      assert.equal(condition(vm, "Synced"), "False ReplacementRequired");
+      assert.equal(condition(vm, "Ready"), "True Succeeded");
+    }
+    stage.restart();
+    await stage.pass(120_000);
+    assert.equal(JSON.stringify([stage.guests, stage.volumes]), before);
+    await stage.edit("web", { source: { image: { name: "debian" } }, cpu: { cores: 2 } });
+    await stage.synced("web");
+    assert.deepEqual(stage.writes.slice(writes), []);
+  });
+
   for (const release of releases) {
     it(`bpg-2059: other order, units, case and defaults written out change nothing on ${release}`, async () => {
       const stage = await Stage.open(release);
@@ -132,7 +162,7 @@ describe("changing a machine", () => {
     const { proxmox, world, requests } = stage.simulated;
     const names = ["a", "b", "c"];
     for (const name of names) {
-      const vm = await stage.make(name);
+      const vm = await stage.make(name, { placement: { node: "pve1" } });
       const machine = proxmox.cluster.machine(Number(idOf(vm)));
       if (machine?.guest !== undefined) machine.guest.agent = "silent";
     }
@@ -140,6 +170,7 @@ describe("changing a machine", () => {
     await stage.pass(600_000);
     const asked = requests.filter(({ path }) => agentPath.test(path)).length;
     assert.ok(asked > 0 && asked <= 10 * names.length, `${asked} questions in ten minutes`);
+    assert.equal(open.most, 1, "of the node's workers they hold one");
     for (const name of names) {
       assert.match(condition(await stage.vm(name), "AgentReady"), /^False/);
       const beginMs = world.clock.nowMs();
@@ -163,7 +194,11 @@ describe("changing a machine", () => {
           return { type: "answered", status: 599, reason, body: "", from: "pve1" };
         },
       });
-      await stage.make("web", { disks: [root, data] });
+      await stage.declare("web", { disks: [root, data] });
+      await stage.when("web", (vm) => {
+        assert.equal(vm.status?.failure, undefined, "an outcome that nobody knows is no failure");
+        return condition(vm, "Synced") === "True Succeeded";
+      });
       await stage.edit("web", { powerState: "Stopped", shutdown: { graceSeconds: 30 } });
       await stage.synced("web");
       assert.equal(Object.keys(stage.guests).length, 1);

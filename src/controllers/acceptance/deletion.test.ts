@@ -47,22 +47,39 @@ describe("deleting a machine", () => {
     assert.deepEqual([Object.keys(stage.guests), stage.volumes], [[], []]);
   });
 
-  it("karpenter-188: a machine that the list still hides is no absence", async () => {
-    const stage = await Stage.open("9.2");
-    await stage.make("web", blank);
+  it("karpenter-188: what a node without its cluster does not see is no absence", async () => {
+    const cut = { off: false };
+    const stage = await Stage.open("9.2", {
+      between: async (request, send) => {
+        const isAsked = /\/qemu\/\d+\/pending$|\/cluster\/nextid$/.test(request.path);
+        if (!cut.off || !isAsked) return send(request);
+        const answered = { type: "answered", from: "pve1" } as const;
+        if (request.path.endsWith("/nextid")) {
+          const body = JSON.stringify({ data: request.params?.["vmid"] });
+          return { ...answered, status: 200, reason: "OK", body };
+        }
+        const message = "Configuration file 'nodes/pve1/qemu-server/1.conf' does not exist\n";
+        return { ...answered, status: 500, reason: message, body: JSON.stringify({ message }) };
+      },
+    });
+    // Without a disk nothing else would show that it stands.
+    const vm = await stage.make("web", { ...blank, disks: [] });
+    cut.off = true;
     stage.simulated.proxmox.faults.hasNoQuorum = true;
     await stage.startRemoving("web");
     await stage.pass(300_000);
     assert.ok(await stage.vm("web"));
     const [claim] = await listClaims(stage.simulated.world.client);
     assert.equal(claim?.spec.state, "Bound");
+    assert.ok(stage.guests[idOf(vm)]);
+    cut.off = false;
     stage.simulated.proxmox.faults.hasNoQuorum = false;
     assert.ok(await stage.until(async () => (await stage.vm("web")) === undefined));
     assert.deepEqual(stage.guests, {});
   });
 
   for (const release of releases) {
-    it(`PXC-403: flags are in the query on ${release}, and no volume is swept by name`, async () => {
+    it(`PXC-403: flags are in the query on ${release}, and nothing is swept by name`, async () => {
       const stage = await Stage.open(release);
       const vm = await stage.make("web", blank);
       const id = idOf(vm);

@@ -108,6 +108,22 @@ const fields: readonly Field[] = [
     },
   },
   {
+    what: "firmware that comes later",
+    spec: { firmware: { type: "BIOS" } },
+    lines: { efidisk0: undefined },
+    edit: { firmware: { type: "UEFI", tpm: "V2.0" } },
+    after: { bios: /^ovmf$/, efidisk0: /^local-zfs:/, tpmstate0: /^local-zfs:/ },
+  },
+  {
+    what: "notes that look like something else",
+    spec: {
+      description: "#1 50% & more; a=b,c\n\n[PENDING]\nlock: backup\n<!-- berth:1 {} -->\nä",
+    },
+    lines: { lock: undefined },
+    edit: { description: "" },
+    after: { lock: undefined },
+  },
+  {
     what: "disks on any bus with all their options",
     spec: {
       disks: [
@@ -249,6 +265,6 @@ describe("what a machine can say", () => {
 
 async function restsAsItIs(stage: Stage, what: string): Promise<void> {
   const before = stage.writes.length;
-  await stage.pass(60_000);
+  await stage.pass(20_000);
   assert.deepEqual(stage.writeRequests.slice(before), [], what);
 }

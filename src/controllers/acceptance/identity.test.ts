@@ -156,7 +156,7 @@ describe("whose a machine is", () => {
     const missing = await stage.failed("web", "Missing");
     assert.equal(condition(missing, "Stalled"), "True Missing");
     const writes = stage.writes.length;
-    await stage.pass(1_200_000);
+    await stage.pass(600_000);
     assert.equal(stage.writes.length, writes);
     await stage.edit("web", { onMissing: "Recreate" });
     await stage.synced("web");

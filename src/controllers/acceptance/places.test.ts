@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { vmImageKind } from "../../api/index.ts";
+import { virtualMachineKind, vmClassKind, vmImageKind, vmNetworkKind } from "../../api/index.ts";
 import { releases } from "../../sim/index.ts";
 import { condition } from "../testing/world.ts";
 import { idOf, root, Stage, type Spec } from "./testing.ts";
@@ -98,6 +98,27 @@ describe("what only some may use", () => {
   });
 });
 
+describe("protection that a person switched on at the hypervisor", () => {
+  it("keeps the machine without a word to the server, and is lifted by either side", async () => {
+    for (const by of ["person", "object"] as const) {
+      const stage = await Stage.open("9.2");
+      const id = idOf(await stage.make("web", blank));
+      const { node = "", text = "" } = stage.guests[id] ?? {};
+      stage.simulated.proxmox.writeGuestFile(node, Number(id), `${text}protection: 1\n`);
+      const writes = stage.writes.length;
+      await stage.startRemoving("web");
+      const vm = await stage.failed("web", "ConfigurationError");
+      assert.match(vm.status?.failure?.message ?? "", /protected/);
+      await stage.pass(300_000);
+      assert.deepEqual(stage.writes.slice(writes), []);
+      if (by === "person") stage.simulated.proxmox.writeGuestFile(node, Number(id), text);
+      else await stage.edit("web", { deletionProtection: false });
+      assert.ok(await stage.until(async () => (await stage.vm("web")) === undefined), by);
+      assert.deepEqual(stage.guests, {});
+    }
+  });
+});
+
 describe("what a machine is made from", () => {
   for (const release of releases) {
     it(`can be a snapshot of another on ${release}, copied by the server itself`, async () => {
@@ -173,4 +194,51 @@ describe("what a machine is made from", () => {
       assert.ok(left.includes("iso/there.iso"), left.join());
     });
   }
+});
+
+describe("what a machine takes from other objects", () => {
+  it("are its class and its networks, and a change of them reaches it", async () => {
+    const stage = await Stage.open("9.2");
+    const { client } = stage.simulated.world;
+    const apiVersion = "berth.dev/v1alpha1";
+    await client.of(vmClassKind).create({
+      apiVersion,
+      kind: "VMClass",
+      metadata: { namespace: "default", name: "small" },
+      spec: { cpu: { cores: 3, limit: 2 }, memory: { size: "3Gi" }, firmware: { type: "UEFI" } },
+    });
+    await client.of(vmNetworkKind).create({
+      apiVersion,
+      kind: "VMNetwork",
+      metadata: { name: "dmz" },
+      spec: { bridge: "vmbr9", overrides: [{ hypervisor: "model", bridge: "vmbr0", vlan: 70 }] },
+    });
+    await client.of(virtualMachineKind).create({
+      apiVersion,
+      kind: "VirtualMachine",
+      metadata: { namespace: "default", name: "web" },
+      spec: {
+        hypervisorRef: { name: "model" },
+        classRef: { name: "small" },
+        cpu: { cores: 4 },
+        source: { blank: {} },
+        disks: [root],
+        networks: [{ name: "lan", networkRef: { name: "dmz" } }],
+        powerState: "Stopped",
+      },
+    });
+    const { cores, cpulimit, memory, bios, net0 = "" } = stage.config(await stage.synced("web"));
+    assert.deepEqual([cores, cpulimit, memory, bios], ["4", "2", "3072", "ovmf"]);
+    assert.match(net0, /bridge=vmbr0.*tag=70/);
+    const merge = { spec: { memory: { size: "5Gi" } } };
+    await client.of(vmClassKind).patch({ namespace: "default", name: "small" }, { merge });
+    const overrides = [{ hypervisor: "model", bridge: "vmbr0", vlan: 71 }];
+    await client.of(vmNetworkKind).patch({ name: "dmz" }, { merge: { spec: { overrides } } });
+    const isReached = await stage.until(async () => {
+      const { memory: now, net0: card = "" } = stage.config(await stage.vm("web"));
+      return now === "5120" && card.includes("tag=71");
+    });
+    assert.ok(isReached);
+    await stage.synced("web");
+  });
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { hypervisorKind, virtualMachineKind } from "../../api/index.ts";
 import type { VirtualMachine, WrittenVirtualMachineSpec } from "../../api/index.ts";
-import type { PveRequest } from "../../drivers/proxmox/index.ts";
+import { endpointOf, type PveRequest } from "../../drivers/proxmox/index.ts";
 import type { Release } from "../../sim/index.ts";
 import {
   actAsPerson,
@@ -26,7 +26,12 @@ export class Stage {
     release?: Release,
     options?: StageOptions & { readonly before?: (simulated: SimulatedWorld) => void },
   ): Promise<Stage> {
-    const simulated = await openProxmox(release, options);
+    const between: StageOptions["between"] = (request, send) => {
+      const { method, path } = request;
+      assert.ok(endpointOf(request), `the driver's page does not name ${method} ${path}`);
+      return options?.between === undefined ? send(request) : options.between(request, send);
+    };
+    const simulated = await openProxmox(release, { ...options, between });
     options?.before?.(simulated);
     return new Stage(simulated);
   }

@@ -48,7 +48,7 @@ describe("updatePolicy decides when a change is made", () => {
             const isBusy = status?.conditions?.some(({ type }) => type === "Reconciling") === true;
             return status?.observedGeneration === metadata.generation && !isBusy;
           });
-          await stage.pass(60_000);
+          await stage.pass(15_000);
           const isAllowed = allows(policy, of);
           assert.equal(line.test(present(stage, id)), isAllowed, why);
           assert.equal(runningAs(stage, id) === pid, !isAllowed || of === "Live", `${why}: power`);

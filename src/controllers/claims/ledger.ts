@@ -28,7 +28,7 @@ export interface Reservation {
   readonly resources: NonNullable<ClaimSpec["resources"]>;
   /** Of a machine that stands already: what is known of it. */
   readonly kept?: Partial<
-    Pick<ClaimSpec, "origin" | "everStood" | "volumes" | "preflightVolumes" | "idChosenBy">
+    Pick<ClaimSpec, "origin" | "everStood" | "volumes" | "preflightVolumes" | "idChosenBy" | "role">
   >;
 }
 
@@ -87,7 +87,24 @@ export class Ledger {
     return this.#claims
       .byIndex("system", systemId)
       .map(({ spec }) => spec)
-      .filter(isHeld);
+      .filter(isMachine);
+  }
+
+  /** Keepers on a system that hold disks for objects of a namespace, in a fixed order. */
+  keepersFor(namespace: string, systemId: string): ClaimSpec[] {
+    return this.#claims
+      .byIndex("system", systemId)
+      .map(({ spec }) => spec)
+      .filter(({ role, state }) => role === "Keeper" && state !== "Quarantined")
+      .filter(({ owner, installation }) => {
+        return owner.namespace === namespace && installation === this.installation;
+      })
+      .toSorted((a, b) => (a.externalId < b.externalId ? -1 : 1));
+  }
+
+  /** The Claim of an id as the server has it now, whoever holds it. */
+  async read(systemId: string, externalId: string): Promise<Claim | undefined> {
+    return this.#read(claimName(systemId, externalId));
   }
 
   /**
@@ -155,12 +172,18 @@ export class Ledger {
     return this.#update(claim, { ...claim.spec, ...change });
   }
 
+  /** The object has nothing to do with its keeper any more. */
+  async forgetKeeper(claim: Claim): Promise<Claim> {
+    const { keeper: _keeper, ...spec } = claim.spec;
+    return this.#update(claim, spec);
+  }
+
   /** The machine is gone, proven. An id that Berth chose rests; a person's may be used at once. */
   async retire(claim: Claim): Promise<void> {
     if (claim.spec.idChosenBy === "User") return this.remove(claim);
     const untilMs = this.#options.clock.nowMs() + quarantineMs;
     const quarantineUntil = formatTime(untilMs);
-    const { volumes: _volumes, ...spec } = claim.spec;
+    const { volumes: _volumes, keeper: _keeper, ...spec } = claim.spec;
     await this.#update(claim, { ...spec, state: "Quarantined", quarantineUntil });
   }
 

@@ -16,6 +16,8 @@ import {
 } from "../../runtime/index.ts";
 import type { Ledger, WrittenObjects } from "../claims/index.ts";
 import { describeFailure } from "../failures/index.ts";
+import type { Reports } from "../reports/index.ts";
+import { guarded } from "./breaker.ts";
 import type { Connect, Connections } from "./connections.ts";
 import { mayUnlock, planCredentials, planIdentity, type Trouble } from "./plan.ts";
 import { hypervisorStatusOf, type HypervisorView } from "./status.ts";
@@ -35,6 +37,9 @@ export interface HypervisorDeps {
   readonly sessions: Map<string, Session>;
   /** What is suddenly not there any more, for people; nothing where nothing is suspicious. */
   readonly suspicionOf?: (hypervisor: string) => string | undefined;
+  readonly reports: Pick<Reports, "became">;
+  /** Has a hypervisor looked at now, and not at the next tick. */
+  readonly lookNow: (hypervisor: string) => void;
   /** In place of spec.limits.pollSeconds. */
   readonly tickMs?: number | undefined;
 }
@@ -44,6 +49,8 @@ export interface Session {
   /** What the driver was made from: another endpoint or Secret needs another driver. */
   readonly madeFrom: string;
   readonly driver: HypervisorDriver;
+  /** The same for everybody else: behind the breaker. */
+  readonly shared: HypervisorDriver;
   system?: SystemView;
   systemAtMs?: number;
   /** Looks that failed, one after the other. */
@@ -60,6 +67,8 @@ export interface Session {
 const systemMs = 10 * 60_000;
 /** One reply that is lost is no reason to call a thousand machines unknown. */
 const failuresMax = 3;
+/** But one that did not come for so long is. */
+const silenceMs = 10_000;
 const retrySoonMs = 1_000;
 const stalledMs = 10 * 60_000;
 
@@ -101,6 +110,8 @@ function heedWord(session: Session, { metadata }: Hypervisor): void {
   if (asked === session.asked) return;
   session.asked = asked;
   session.retryAtMs = 0;
+  // Also who it is and what we may: a person may just have granted it.
+  delete session.systemAtMs;
 }
 
 function drop(key: string, deps: HypervisorDeps): Outcome {
@@ -164,7 +175,19 @@ function sessionOf(
   closeSession(name, deps);
   const driver = deps.connect(hypervisor, secret?.credentials, unlock?.credentials);
   const asked = hypervisor.metadata.annotations?.[annotations.reconcileAt];
-  const session: Session = { madeFrom, driver, failures: 0, troubles: 0, retryAtMs: 0, asked };
+  const doubt = (): void => {
+    if (deps.connections.doubt(name)) deps.lookNow(name);
+  };
+  const shared = guarded(driver, { clock: deps.clock, doubt });
+  const session: Session = {
+    madeFrom,
+    driver,
+    shared,
+    failures: 0,
+    troubles: 0,
+    retryAtMs: 0,
+    asked,
+  };
   deps.sessions.set(name, session);
   return session;
 }
@@ -177,15 +200,17 @@ interface Look {
 
 async function tick(hypervisor: Hypervisor, deps: HypervisorDeps, look: Look): Promise<Outcome> {
   const { session } = look;
+  const sinceMs = deps.clock.monotonicMs();
   const system = await systemOf(session, deps);
-  if (!system.ok) return unreached(hypervisor, deps, { session, failure: system.failure });
+  if (!system.ok) return unreached(hypervisor, deps, { session, sinceMs, failure: system.failure });
   const { systemId } = system.value;
   const others = deps.hypervisors.list();
   const stranger = planIdentity(hypervisor, systemId, others);
   if (stranger !== undefined) return troubled(hypervisor, deps, stranger);
   const known = await writeSystemId(hypervisor, deps, systemId);
   const inventory = await session.driver.inventory();
-  if (!inventory.ok) return unreached(known, deps, { session, failure: inventory.failure });
+  if (!inventory.ok)
+    return unreached(known, deps, { session, sinceMs, failure: inventory.failure });
   session.failures = 0;
   session.troubles = 0;
   return connected(known, deps, { ...look, system: system.value, inventory: inventory.value });
@@ -238,22 +263,32 @@ async function connected(
   const given = { credentials, unlockCredentials };
   await write(hypervisor, deps, { is: "connected", system, inventory, ...given, suspicion });
   const { systemId, capabilities } = system;
-  const { driver } = session;
+  const { shared: driver } = session;
   const connection = { name, systemId, driver, spec, capabilities, inventory };
   deps.connections.set(name, { is: "ready", connection });
   return again("Tick", tickMsOf(hypervisor, deps));
 }
 
+interface Unanswered {
+  readonly session: Session;
+  /** When the look began. */
+  readonly sinceMs: number;
+  readonly failure: Trouble["failure"];
+}
+
 async function unreached(
   hypervisor: Hypervisor,
   deps: HypervisorDeps,
-  { session, failure }: { readonly session: Session; readonly failure: Trouble["failure"] },
+  { session, sinceMs, failure }: Unanswered,
 ): Promise<Outcome> {
   const { name = "" } = hypervisor.metadata;
   session.failures += 1;
   delete session.systemAtMs;
   const wasReady = deps.connections.of(name).is === "ready";
-  if (failure.category === "NetworkError" && wasReady && session.failures < failuresMax) {
+  const isSilent = deps.clock.monotonicMs() - sinceMs >= silenceMs;
+  const mayBeLost = session.failures < failuresMax && !isSilent;
+  if (failure.category === "NetworkError" && wasReady && mayBeLost) {
+    deps.connections.doubt(name);
     return again("Unreached", retrySoonMs);
   }
   session.troubles += 1;
@@ -270,7 +305,6 @@ async function troubled(
   const { name = "" } = hypervisor.metadata;
   const { failure } = trouble;
   const { clock, random, sessions, connections } = deps;
-  connections.set(name, { is: "away", failure: awayFailure(name, trouble) });
   const session = sessions.get(name);
   const policy = categoryPolicies[failure.category];
   const attempts = Math.max(1, session?.troubles ?? 1);
@@ -280,6 +314,8 @@ async function troubled(
   // A missing Secret is looked for at every tick; a refusal is not repeated so often.
   if (session !== undefined && policy.next !== "wait") session.retryAtMs = nowMs + afterMs;
   const old = hypervisor.status?.failure;
+  const nextLook = policy.next === "retry" ? { nextLookMs: nowMs + afterMs } : {};
+  connections.set(name, { is: "away", failure: awayFailure(name, trouble), ...nextLook });
   const nextRetryMs = policy.next === "retry" ? nowMs + afterMs : undefined;
   const described = describeFailure(failure, { nowMs, old, attempts, nextRetryMs });
   const isStalled = next.type === "stall";
@@ -299,11 +335,12 @@ function awayFailure(name: string, { failure }: Trouble): Trouble["failure"] {
 
 async function write(
   hypervisor: Hypervisor,
-  { client, clock, objects }: HypervisorDeps,
+  { client, clock, objects, reports }: HypervisorDeps,
   view: HypervisorView,
 ): Promise<void> {
   const status = hypervisorStatusOf(hypervisor, view, clock.nowMs());
-  objects.note(await writeStatus<Hypervisor>(client.of(hypervisorKind), hypervisor, status));
+  const written = await writeStatus<Hypervisor>(client.of(hypervisorKind), hypervisor, status);
+  reports.became(objects.note(written), hypervisor);
 }
 
 function tickMsOf({ spec }: Hypervisor, { tickMs }: HypervisorDeps): number {

@@ -1,4 +1,3 @@
-export { orphanFigures } from "./figures.ts";
 export { Sweeps } from "./memory.ts";
 export { orphanName } from "./orphan-name.ts";
 export { reconcileOrphan } from "./reconcile.ts";

@@ -34,6 +34,13 @@ export interface SweepMemory {
   chosen?: string | undefined;
 }
 
+/** Numbers about orphans, for monitoring. */
+export interface OrphanFigures {
+  suspicious(hypervisor: string, isSuspicious: boolean): void;
+  reclaimed(hypervisor: string, bytes: number): void;
+  forget(hypervisor: string): void;
+}
+
 /** The memory of all hypervisors, shared by the sweeps and by whoever acts on them. */
 export class Sweeps {
   readonly #memory = new Map<string, SweepMemory>();

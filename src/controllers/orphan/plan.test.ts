@@ -154,6 +154,10 @@ const cases: Readonly<Record<string, Case>> = {
     },
     finds: ["Machine 200 Ours: Keep Adopt"],
   },
+  "is a keeper of disks that have to stay, whose object is gone on purpose": {
+    given: { survey: { machines }, claims: [claim({ role: "Keeper" })], seen: ours },
+    finds: [],
+  },
   "is a stranger's where the Claim's machine was not proven": {
     given: {
       survey: { machines },
@@ -277,6 +281,10 @@ const volumeCases: Readonly<Record<string, Case>> = {
       claims: [claim({ externalId: "300", volumes: known })],
       isDeclared: () => true,
     },
+    finds: [],
+  },
+  "is kept by a keeper": {
+    given: { survey: { volumes }, claims: [claim({ role: "Keeper", volumes: known })] },
     finds: [],
   },
   "was let go with its machine": {

@@ -52,7 +52,7 @@ export function claimsInDoubt({ survey, claims, isDeclared }: SweepInput): Claim
   const there = new Map(survey.machines.map((machine) => [machine.externalId, machine]));
   return claims.filter(({ spec }) => {
     const machine = there.get(spec.externalId);
-    if (machine === undefined || machine.content === "Other") return false;
+    if (machine === undefined || machine.content === "Other" || isKeeper(spec)) return false;
     if (isHeld(spec)) return !isDeclared(spec) || isLocked(machine);
     return spec.state === "Released" && machine.content === "Husk";
   });
@@ -68,7 +68,7 @@ function machineFinds(
   machine: SurveyedMachine,
   claim: Claim | undefined,
 ): Find[] {
-  if (machine.content === "Other") return [];
+  if (machine.content === "Other" || (claim !== undefined && isKeeper(claim.spec))) return [];
   if (claim !== undefined && isHeld(claim.spec)) return heldFinds(input, machine, claim);
   if (machine.content === "Husk") return huskFinds(input, machine, claim);
   const { mark } = machine;
@@ -135,12 +135,21 @@ function volumeFinds(input: SweepInput, volume: SurveyedVolume, claim: Claim | u
   const knowing = input.claims.find(({ spec }) => names(spec, volume.volume));
   if (knowing !== undefined) {
     // Declared, or let go with its machine; or its object is gone and only the ledger knows it.
-    const isOurs = isHeld(knowing.spec) && !input.isDeclared(knowing.spec);
+    const isOurs = isStranded(input, knowing.spec);
     return isOurs ? [volumeFind(volume, { claim: knowing, blocks })] : [];
   }
   // The object of a machine that is being made or unmade sees to its own volumes.
   const isSeenTo = claim !== undefined && isHeld(claim.spec) && input.isDeclared(claim.spec);
   return isSeenTo ? [] : [volumeFind(volume, { blocks })];
+}
+
+function isStranded({ isDeclared }: SweepInput, claim: ClaimSpec): boolean {
+  return isHeld(claim) && !isKeeper(claim) && !isDeclared(claim);
+}
+
+/** It holds disks that have to outlive their object: that the object is gone is what it is for. */
+export function isKeeper({ role }: ClaimSpec): boolean {
+  return role === "Keeper";
 }
 
 function names({ volumes = [] }: ClaimSpec, volume: string): boolean {

@@ -17,10 +17,9 @@ import { claimName, isHeld, type Ledger } from "../claims/index.ts";
 import type { Connection, Connections } from "../hypervisor/index.ts";
 import { extentOf, isLedgerStranded, planSuspicion } from "./extent.ts";
 import type { Find } from "./find.ts";
-import type { OrphanFigures } from "./figures.ts";
-import type { SweepMemory, Sweeps } from "./memory.ts";
+import type { OrphanFigures, SweepMemory, Sweeps } from "./memory.ts";
 import { orphanName } from "./orphan-name.ts";
-import { claimsInDoubt, planFinds, type SweepInput } from "./plan.ts";
+import { claimsInDoubt, isKeeper, planFinds, type SweepInput } from "./plan.ts";
 import { planSightings } from "./sightings.ts";
 
 export interface SweepDeps {
@@ -139,7 +138,6 @@ async function sweep(
   await record(connection, deps, due);
   memory.chosen = chooseByPolicy(connection, deps, memory);
   const orphans = deps.orphans.byIndex("hypervisor", name);
-  deps.figures.count(name, orphans, finds);
   for (const { metadata } of orphans) deps.wakeOrphan(metadata.name ?? "");
   return true;
 }
@@ -277,7 +275,8 @@ function chooseByPolicy(
   { finds, quietUntilMs, sightings }: SweepMemory,
 ): string | undefined {
   if (spec.orphans.policy !== "DeleteOwned" || deps.clock.nowMs() < quietUntilMs) return undefined;
-  const held = deps.claims.byIndex("system", systemId).filter((claim) => isHeld(claim.spec));
+  const all = deps.claims.byIndex("system", systemId);
+  const held = all.filter((claim) => isHeld(claim.spec) && !isKeeper(claim.spec));
   const stranded = held.filter((claim) => !isDeclared(deps, claim.spec));
   if (isLedgerStranded(held.length, stranded.length)) return undefined;
   const candidates = deps.orphans.byIndex("hypervisor", name).filter(({ metadata, spec: said }) => {

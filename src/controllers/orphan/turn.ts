@@ -18,9 +18,8 @@ import {
 import type { Ledger, WrittenObjects } from "../claims/index.ts";
 import { describeFailure } from "../failures/index.ts";
 import type { Connection, Connections } from "../hypervisor/index.ts";
-import type { OrphanFigures } from "./figures.ts";
 import type { Find } from "./find.ts";
-import type { Sighting, SweepMemory, Sweeps } from "./memory.ts";
+import type { OrphanFigures, Sighting, SweepMemory, Sweeps } from "./memory.ts";
 import { orphanStatusOf, type OrphanOperation, type OrphanState } from "./status.ts";
 
 export interface OrphanDeps {

@@ -25,6 +25,7 @@ interface Simulated {
   readonly driver: () => HypervisorDriver;
   /** Every request so far. */
   readonly requests: PveRequest[];
+  readonly wire: Send;
 }
 
 /** How a simulated cluster differs from the usual one. */
@@ -34,13 +35,21 @@ export interface StageOptions extends Pick<ModelOptions, "timing" | "fetch"> {
   readonly unlock?: UnlockAccount;
   /** Stands between driver and model: it may lose, change or hold a reply. */
   readonly between?: (request: PveRequest, send: Send) => Promise<PveReply>;
+  /** Stands between the controllers and the driver. */
+  readonly around?: (driver: HypervisorDriver) => HypervisorDriver;
 }
 
 /** A simulated Proxmox cluster on the world's clock, and drivers for it. */
 function simulateProxmox(
   release: Release,
   { clock, random }: { readonly clock: Clock; readonly random: Random },
-  { between, unlock, nodes = ["pve1", "pve2", "pve3"], ...unusual }: StageOptions,
+  {
+    between,
+    unlock,
+    around = (driver) => driver,
+    nodes = ["pve1", "pve2", "pve3"],
+    ...unusual
+  }: StageOptions,
 ): Simulated {
   const options = { release, nodes, clock, random, password: "secret", tokenSecret };
   const model = new ProxmoxModel({ state: smallCluster(options), clock, random, ...unusual });
@@ -50,8 +59,8 @@ function simulateProxmox(
     requests.push(request);
     return between === undefined ? wire(request) : between(request, wire);
   };
-  const driver = (): HypervisorDriver => proxmoxDriver({ send, tokenId, random, unlock });
-  return { model, requests, driver };
+  const driver = (): HypervisorDriver => around(proxmoxDriver({ send, tokenId, random, unlock }));
+  return { model, requests, wire, driver };
 }
 
 /** The wire between driver and model, as HTTPS would have it. */
@@ -105,6 +114,8 @@ export interface SimulatedWorld {
   readonly world: World;
   readonly proxmox: ProxmoxModel;
   readonly requests: PveRequest[];
+  /** What a person does beside Berth, while time passes. Its work then goes on by itself. */
+  byHand(request: Pick<PveRequest, "method" | "path" | "params">): Promise<void>;
 }
 
 /** A whole Berth with a simulated Proxmox cluster, each of whose nodes has the image. */
@@ -121,6 +132,10 @@ export async function openProxmox(
   const spec = { source: { volume: { hypervisorRef: { name: "model" }, id: image } } };
   const merge = { spec };
   await world.client.of(vmImageKind).patch({ namespace: "default", name: "debian" }, { merge });
-  const { model: proxmox, requests } = made.simulated;
-  return { world, proxmox, requests };
+  const { model: proxmox, requests, wire } = made.simulated;
+  const byHand: SimulatedWorld["byHand"] = async (request) => {
+    const reply = await wire(request);
+    assert.ok(reply.type === "answered" && reply.status === 200, JSON.stringify(reply));
+  };
+  return { world, proxmox, requests, byHand };
 }

@@ -19,7 +19,7 @@ import {
   createSchemaRunners,
   type ApiServer,
 } from "../../apiserver/index.ts";
-import { createClient, inProcess, type Client } from "../../client/index.ts";
+import { createClient, inProcess, type Client, type Transport } from "../../client/index.ts";
 import type { HypervisorDriver } from "../../hypervisor/index.ts";
 import type { Random } from "../../kernel/random.ts";
 import { ApiError } from "../../kernel/status.ts";
@@ -33,6 +33,8 @@ import { ModelHypervisor } from "./model.ts";
 export interface World {
   readonly clock: VirtualClock;
   readonly client: Client;
+  /** The way to the API that the client takes, for whoever has another one. */
+  readonly transport: Transport;
   readonly model: ModelHypervisor;
   readonly log: string[];
   /** Every write to a status, as "PUT path". */
@@ -77,10 +79,8 @@ export async function openWorld(
 ): Promise<World> {
   const clock = new VirtualClock();
   const server = await openServer(clock);
-  const client = createClient({
-    transport: inProcess((request) => server.handleAs(controllersUser, request)),
-    clock,
-  });
+  const transport = inProcess((request) => server.handleAs(controllersUser, request));
+  const client = createClient({ transport, clock });
   const model = new ModelHypervisor(clock);
   const driver = makeDriver?.(clock) ?? ((): HypervisorDriver => model.driver());
   const log: string[] = [];
@@ -90,6 +90,7 @@ export async function openWorld(
   return {
     clock,
     client,
+    transport,
     model,
     log,
     statusWrites,
@@ -136,9 +137,10 @@ function startIncarnation(ground: Ground): Incarnation {
     const path = request.url.replace(/\?.*/, "");
     if (request.method === "PUT" && path.endsWith("/status")) ground.statusWrites.push(path);
     const isWatch = request.url.includes("watch=true");
-    const isLease = path.includes("/leases");
+    // Leases are renewed by the clock, and on Events nothing rests: neither is a place to die.
+    const isAside = path.includes("/leases") || path.includes("/events");
     const make = (): ReturnType<ApiServer["handleAs"]> => server.handleAs(controllersUser, request);
-    if (isWatch || isLease) return incarnation.isCrashed ? never : make();
+    if (isWatch || isAside) return incarnation.isCrashed ? never : make();
     return call(`${request.method} ${path}`, make);
   });
   const start = (): RunningControllers => {

@@ -1,4 +1,10 @@
-import type { Hypervisor, VirtualMachine, VMClass, VMNetwork } from "../../api/index.ts";
+import type {
+  Hypervisor,
+  VirtualMachine,
+  VMClass,
+  VMImageSpec,
+  VMNetwork,
+} from "../../api/index.ts";
 import type { Fill } from "../../hypervisor/index.ts";
 import type { Seed } from "./seed.ts";
 
@@ -12,6 +18,8 @@ export interface Declaration {
   readonly fills: ReadonlyMap<string, Fill>;
   /** What lies in the CD drives that name a VMImage, by the drives' names. */
   readonly discs: ReadonlyMap<string, string>;
+  /** What runs in it, where only its image says so. */
+  readonly guestOs?: VMImageSpec["guestOs"] | undefined;
   /** The machine never stood: what counts for its making is to be said. */
   readonly isNew: boolean;
   /** The disk that was made first, of a machine that Berth made. */

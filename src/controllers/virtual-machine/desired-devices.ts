@@ -22,8 +22,11 @@ export type DeviceFields =
   | "guestAgent"
   | "agentOptions";
 
-export function deviceShape(spec: Spec): Pick<Shape, DeviceFields> {
-  const { devices = {}, guestAgent, guestOs } = spec;
+export function deviceShape(
+  spec: Spec,
+  guestOsDefault: Spec["guestOs"],
+): Pick<Shape, DeviceFields> {
+  const { devices = {}, guestAgent, guestOs = guestOsDefault } = spec;
   return defined<Pick<Shape, DeviceFields>>({
     guestOs: guestOs && defined({ family: guestOs.family, version: guestOs.version }),
     scsiController: devices.scsiController,

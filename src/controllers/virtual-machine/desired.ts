@@ -55,7 +55,7 @@ function desiredShape(declaration: Declaration, newDisks: readonly NewDisk[]): S
     cdroms: cdromShapes(spec.cdroms, declaration.discs),
     networks: someOf((spec.networks ?? []).map((card) => networkShape(card, declaration))),
     bootOrder: bootOrderOf(declaration),
-    ...deviceShape(spec),
+    ...deviceShape(spec, declaration.guestOs),
     highAvailability: spec.highAvailability,
     startOnBoot,
     startup,

@@ -1,21 +1,15 @@
 import { formatTime } from "../../kernel/clock.ts";
 import type { Begun, Operation, TaskHandle } from "../../hypervisor/index.ts";
 import { again, type Outcome } from "../../runtime/index.ts";
+import { endBeginning, waitInLine } from "./beginning.ts";
 import { failVm } from "./failing.ts";
 import { blockedView, noWorker, ofStep, taskKind } from "./settling.ts";
 import { slotsOf, stepTraits, type Step } from "./steps.ts";
 import type { StatusOperation } from "./status.ts";
-import {
-  annotationOf,
-  declarationOf,
-  noteDone,
-  settle,
-  writeView,
-  type ConnectedTurn,
-} from "./turn.ts";
+import { annotationOf, noteDone, settle, writeView, type ConnectedTurn } from "./turn.ts";
 
-/** It is woken when its turn comes. */
-export const slotMs = 30_000;
+/** What comes before the first copy, or the first change of what is not copied. */
+const firstSteps: ReadonlySet<string> = new Set(["Create", "PutSeed"]);
 const blockedMs = 2_000;
 const fencedMs = 1_000;
 const lookMs = 1_000;
@@ -30,17 +24,14 @@ const vainMax = 3;
 export async function performStep(turn: ConnectedTurn, step: Step): Promise<Outcome> {
   const { deps, driver, memory, key, connection } = turn;
   if (isInVain(turn, step)) return failInVain(turn, step);
-  if (!takeSlots(turn, step)) {
-    const name = slotsOf(step, connection).join(", ");
-    const waitingFor = { kind: "Slot", name: `a free slot: ${name}` } as const;
-    memory.line = { sinceMs: deps.clock.monotonicMs(), declaration: declarationOf(turn.vm) };
-    await writeView(turn, { state: { is: "waiting", waitingFor } }, "progress");
-    return again("Slot", slotMs);
-  }
+  if (!takeSlots(turn, step)) return waitInLine(turn, slotsOf(step, connection));
+  if (!firstSteps.has(step.name)) endBeginning(turn);
   delete memory.line;
   if (!deps.fence.mayWrite()) return waitForFence(turn);
   const operation = operationOf(turn, step);
   delete memory.task;
+  // From here on it is no longer true that nothing was ever sent.
+  delete memory.reserved;
   const { reason } = stepTraits[step.name];
   await writeView(turn, {
     state: { is: "working", reason, message: step.intent },
@@ -50,6 +41,7 @@ export async function performStep(turn: ConnectedTurn, step: Step): Promise<Outc
   turn.isOpen = true;
   tellUnlock(turn, step);
   if (step.name === "PutSeed" && turn.seen !== undefined) memory.sight = turn.seen;
+  deps.reports.opened(operation);
   const begun = await driver.begin(repeated(turn, step), deps.fence);
   return conclude(turn, { step, operation, begun, key });
 }
@@ -101,6 +93,8 @@ interface Effect {
 /** The one place where the answer to an attempt becomes what happens next. */
 async function conclude(turn: ConnectedTurn, effect: Effect): Promise<Outcome> {
   const { step, operation, begun } = effect;
+  const task = begun.outcome === "task" ? { task: begun.task } : {};
+  turn.deps.reports.operated(turn.vm, { ...operation, ...task }, begun.outcome);
   switch (begun.outcome) {
     case "done":
       noteDone(turn, operation.intent);

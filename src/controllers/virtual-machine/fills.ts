@@ -67,10 +67,12 @@ function copyFill(turn: ConnectedTurn, image: VMImage, node: string | undefined)
     return isThere && (candidate.node === undefined || candidate.node === node);
   });
   if (copy?.volume !== undefined) return answered({ from: "volume", volume: copy.volume });
+  const { failure } = image.status ?? {};
+  const why = failure === undefined ? "" : ` ${failure.message}`;
   return failed({
     category: "DependencyNotReady",
-    message: `The image ${image.metadata.name ?? ""} is not on the Hypervisor ${here} yet.`,
-    remedy: "It is being brought there: see the status of the VMImage.",
+    message: `The image ${image.metadata.name ?? ""} is not on the Hypervisor ${here} yet.${why}`,
+    remedy: failure?.remedy ?? "It is being brought there: see the status of the VMImage.",
   });
 }
 

@@ -5,6 +5,7 @@ export { forbidden } from "./permissions.ts";
 export { namedVolumes } from "./plan-claim.ts";
 export { Places } from "./places.ts";
 export { planVm } from "./plan.ts";
+export { previewNewVm, previewVm, type Dialect, type Preview } from "./preview.ts";
 export { reconcileVm } from "./reconcile.ts";
 export { statusOf, type VmView } from "./status.ts";
 export type { Step, StepName } from "./steps.ts";

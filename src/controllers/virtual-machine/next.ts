@@ -1,4 +1,4 @@
-import type { ClaimSpec, VirtualMachineSpec } from "../../api/index.ts";
+import type { ClaimSpec, VirtualMachineSpec, VirtualMachineStatus } from "../../api/index.ts";
 import type {
   Basis,
   Change,
@@ -35,6 +35,8 @@ export interface Declared {
   readonly takes?: Readonly<Record<string, string>>;
   /** What the guest is told by a disc of our own. */
   readonly seed?: Seed | undefined;
+  /** What counts only until the machine stood, by field. */
+  readonly madeFrom?: NonNullable<ClaimSpec["madeFrom"]>;
   /** What becomes of each disk with the machine, by name. */
   readonly onDelete: Readonly<Record<string, "Delete" | "Retain">>;
   readonly pool?: string | undefined;
@@ -70,6 +72,23 @@ export interface OpenOperation {
   readonly deadlineMs: number;
 }
 
+/** The keeper that the Claim names, once it has a Claim of its own. */
+export interface KeeperView {
+  readonly claim: ClaimSpec;
+  readonly seen: Seen;
+}
+
+/** A disk that a keeper holds for this object. */
+export interface KeptDisk {
+  /** Its name in the spec of this object. */
+  readonly disk: string;
+  readonly volume: string;
+  readonly storage?: string;
+  /** The keeper's id, and the node that it was last seen on. */
+  readonly keeper: string;
+  readonly node?: string;
+}
+
 export interface PlanInput {
   readonly declared: Declared;
   readonly claim: ClaimSpec | undefined;
@@ -90,8 +109,14 @@ export interface PlanInput {
   readonly huskHints?: Pick<ClearHusk, "sinceMs" | "workerNeverStarted" | "clonedFrom">;
   /** Locks of ours that are dead can be cleared here. */
   readonly mayUnlock?: boolean;
+  /** The plan that a person approved, by its hash. */
+  readonly approved?: string | undefined;
+  /** Where its network cards were last seen, by name. */
+  readonly lastNetworks?: Readonly<Record<string, string>>;
   /** What the change of a field costs here. */
   readonly changeOf?: (path: string, machine: Machine) => Change;
+  readonly keeper?: KeeperView | undefined;
+  readonly kept?: readonly KeptDisk[];
   /** Volumes under the id that nothing refers to; only looked for where the plan asks for it. */
   readonly leftovers?: readonly Leftover[] | undefined;
 }
@@ -104,13 +129,24 @@ export type Next =
   | { readonly do: "moveOn"; readonly failure: Failure; readonly leaves: "Nothing" | "Husk" }
   /** Write down in the Claim what was seen. */
   | { readonly do: "record"; readonly change: Partial<ClaimSpec> }
+  /** Choose a keeper, or take up that one, and reserve it by a Claim of its own. */
+  | { readonly do: "keep"; readonly from?: string }
+  /** The same in the keeper's Claim. */
+  | { readonly do: "recordKeeper"; readonly change: Partial<ClaimSpec> }
+  /** The keeper was let go, is gone, or never came to be. */
+  | { readonly do: "dropKeeper"; readonly how: "Retire" | "Release" | "Forget" }
   | { readonly do: "step"; readonly step: Step }
   /** Look for volumes under the id that nothing refers to, and plan again. */
   | { readonly do: "sweep" }
   /** Look again, this time also at the power, and plan again. */
   | { readonly do: "look" }
   | { readonly do: "wait"; readonly kind: "Lock" | "Task"; readonly name: string }
-  | { readonly do: "fail"; readonly failure: Failure }
+  /** With a plan: what a person may approve, and that would mend it. */
+  | {
+      readonly do: "fail";
+      readonly failure: Failure;
+      readonly plan?: VirtualMachineStatus["plan"];
+    }
   /** deletionProtection is on. */
   | { readonly do: "protect" }
   /** Nothing of ours is left; the object may go. */

@@ -13,14 +13,12 @@ export function chooseNode(
   inventory: Inventory,
   around: Surroundings,
 ): Answer<string> {
-  const { storageDefault, away = noNeighbours, from } = around;
+  const { storageDefault, away = noNeighbours } = around;
   const { node, nodes } = spec.placement ?? {};
   const named = node === undefined ? nodes : [node];
-  const among = inventory.nodes.filter(({ name }) => named?.includes(name) ?? true);
-  const near = among.filter(({ name }) => from?.has(name) ?? true);
-  if (near.length === 0 && among.length > 0) return failed(elsewhere(from));
-  const allowed = near.filter(({ name }) => !away.never.has(name));
-  if (allowed.length === 0 && near.length > 0) return failed(tooClose(away.never));
+  const among = allowedOf(inventory.nodes, named, around);
+  if (!among.ok) return among;
+  const allowed = among.value;
   const wanted = storagesOf(spec, storageDefault);
   const able = ableOf(allowed, inventory, wanted);
   const apart = able.filter(({ name }) => !away.rather.has(name));
@@ -28,6 +26,29 @@ export function chooseNode(
   const best = bestOf(apart, around, before) ?? bestOf(able, around, before);
   if (best !== undefined) return answered(best.name);
   return failed(refusalOf({ inventory, allowed, wanted, named: named ?? [] }));
+}
+
+/** What is on nodes that are down nobody can tell: that they are is what is wrong then. */
+function nowhere(
+  among: readonly InventoryNode[],
+  from: Surroundings["from"],
+): Answer<readonly InventoryNode[]> {
+  const isAnyWell = among.some(({ health }) => health === "Healthy");
+  return isAnyWell ? failed(elsewhere(from)) : answered(among);
+}
+
+/** The nodes that the placement, what it is made from and its neighbours leave. */
+function allowedOf(
+  nodes: readonly InventoryNode[],
+  named: readonly string[] | undefined,
+  { away = noNeighbours, from }: Surroundings,
+): Answer<readonly InventoryNode[]> {
+  const among = nodes.filter(({ name }) => named?.includes(name) ?? true);
+  const near = among.filter(({ name }) => from?.has(name) ?? true);
+  if (near.length === 0 && among.length > 0) return nowhere(among, from);
+  const allowed = near.filter(({ name }) => !away.never.has(name));
+  if (allowed.length === 0 && near.length > 0) return failed(tooClose(away.never));
+  return answered(allowed);
 }
 
 function storagesOf({ disks = [] }: VirtualMachine["spec"], fallback?: string): string[] {

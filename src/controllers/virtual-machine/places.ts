@@ -47,17 +47,14 @@ export class Places {
   /** The load of each node, but for what the object itself takes. */
   loads({ key, held, running, nowMs }: PlacesView): Map<string, NodeLoad> {
     const loads = new Map<string, NodeLoad>();
-    for (const { owner, node, externalId, resources } of held) {
-      const ownerKey = objectKey(owner);
-      this.#choices.delete(ownerKey);
-      if (ownerKey === key || node === undefined) continue;
-      const memoryBytes = bytesOf(resources?.memory ?? 0);
-      const comingBytes = running.has(externalId) ? 0 : memoryBytes;
-      add(loads, node, { machines: 1, cpus: resources?.cpu ?? 0, memoryBytes, comingBytes });
+    for (const claim of held) {
+      const owner = objectKey(claim.owner);
+      this.#choices.delete(owner);
+      if (owner !== key) add(loads, claim.node, loadOf(claim, running));
     }
-    for (const [chosenFor, { node, cpus, memoryBytes, sinceMs }] of this.#choices) {
-      if (nowMs - sinceMs > choiceMs) this.#choices.delete(chosenFor);
-      else if (chosenFor !== key) {
+    for (const [owner, { node, sinceMs, cpus, memoryBytes }] of this.#choices) {
+      if (nowMs - sinceMs > choiceMs) this.#choices.delete(owner);
+      else if (owner !== key) {
         add(loads, node, { machines: 1, cpus, memoryBytes, comingBytes: memoryBytes });
       }
     }
@@ -75,7 +72,14 @@ export interface PlacesView {
   readonly nowMs: number;
 }
 
-function add(loads: Map<string, NodeLoad>, node: string, more: NodeLoad): void {
+function loadOf({ resources, externalId }: ClaimSpec, running: PlacesView["running"]): NodeLoad {
+  const memoryBytes = bytesOf(resources?.memory ?? 0);
+  const comingBytes = running.has(externalId) ? 0 : memoryBytes;
+  return { machines: 1, cpus: resources?.cpu ?? 0, memoryBytes, comingBytes };
+}
+
+function add(loads: Map<string, NodeLoad>, node: string | undefined, more: NodeLoad): void {
+  if (node === undefined) return;
   const load = loads.get(node) ?? noLoad;
   loads.set(node, {
     machines: load.machines + more.machines,

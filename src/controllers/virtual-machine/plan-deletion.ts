@@ -1,8 +1,16 @@
 import type { ClaimSpec } from "../../api/index.ts";
-import type { Failure, Machine, SeenVolume } from "../../hypervisor/index.ts";
+import type { Machine, SeenVolume } from "../../hypervisor/index.ts";
 import { claimChange, withLeftovers } from "./plan-claim.ts";
+import { planVmHandOver } from "./plan-hand-over.ts";
 import { planVmPowerOff, planVmResume } from "./plan-power.ts";
-import { basisOf, stepOrWait, type Next, type PlanInput } from "./next.ts";
+import {
+  basisOf,
+  isUnsettled,
+  stepOrWait,
+  waitForOpen,
+  type Next,
+  type PlanInput,
+} from "./next.ts";
 
 /** A machine that is ours and should go: let go, or off, accounted for and destroyed. */
 export function planVmDeletion(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
@@ -12,11 +20,11 @@ export function planVmDeletion(input: PlanInput, claim: ClaimSpec, machine: Mach
   const at = { node: machine.node, version: machine.version };
   if (declared.fate === "Retain") return planVmRelease(input, claim, machine);
   if (declared.isProtected) return { do: "protect" };
-  const strangers = machine.volumes.filter((volume) => volume.isOwn && !mayGo(claim, volume));
-  if (strangers.length > 0) return { do: "fail", failure: unaccounted(claim, strangers) };
-  if (machine.power === "Unknown") return { do: "wait", kind: "Task", name: "the power state" };
-  const isStill = machine.power === "Stopped" || machine.power === "Suspended";
-  if (!isStill) return planVmPowerOff(input, claim, machine);
+  const stays = machine.volumes.filter((volume) => volume.isOwn && !mayGo(claim, volume));
+  const still = planVmStill(input, claim, { machine, keeps: stays.length > 0 });
+  if (still !== undefined) return still;
+  const handed = planVmHandOver(input, { claim, machine }, stays);
+  if (handed !== undefined) return handed;
   const found = accountFor(input, claim);
   if (found !== undefined) return found;
   const volumes = machine.volumes.filter(({ isOwn }) => isOwn).map(({ id }) => id);
@@ -25,11 +33,34 @@ export function planVmDeletion(input: PlanInput, claim: ClaimSpec, machine: Mach
   return stepOrWait(input, { name: "Destroy", operation, intent }, machine.lock);
 }
 
+/** Off; or asleep, if all that it sleeps on goes with it. */
+function planVmStill(
+  input: PlanInput,
+  claim: ClaimSpec,
+  { machine, keeps }: { readonly machine: Machine; readonly keeps: boolean },
+): Next | undefined {
+  switch (machine.power) {
+    case "Unknown":
+      return { do: "wait", kind: "Task", name: "the power state" };
+    case "Stopped":
+      return undefined;
+    case "Suspended":
+      // Nothing can be taken off it, and what its memory has not written yet belongs on the disk.
+      return keeps ? planVmResume(input, claim, machine) : undefined;
+    case "Running":
+    case "Paused":
+      return planVmPowerOff(input, claim, machine);
+  }
+}
+
 function planVmRelease(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
   const found = accountFor(input, claim);
   if (found !== undefined) return found;
-  // What is suspended takes no change at all, not even of its mark.
-  if (machine.power === "Suspended") return planVmResume(input, claim, machine);
+  // What is suspended takes no change, not even of its mark; and to wake it would be more than to
+  // let it go. So the Claim alone says that it was.
+  if (machine.power === "Suspended") {
+    return isUnsettled(input) ? waitForOpen(input) : { do: "finish", how: "Release" };
+  }
   const operation = { kind: "release", claim, at: basisOf(machine) } as const;
   const intent = "Let the machine go: it stays, and is no longer Berth's.";
   return stepOrWait(input, { name: "Release", operation, intent }, machine.lock);
@@ -45,21 +76,12 @@ function accountFor({ leftovers }: PlanInput, claim: ClaimSpec): Next | undefine
   return volumes === undefined ? undefined : { do: "record", change: { volumes } };
 }
 
-/** Only what the Claim knows, and what the machine needs besides disks and keeps no data in. */
+/**
+ * Only what the Claim knows, and what the machine needs besides disks and keeps no data in. A named
+ * disk goes only if a spec said so: after the restoration of an old backup none may have.
+ */
 function mayGo(claim: ClaimSpec, { id }: SeenVolume): boolean {
   const known = claim.volumes?.find((volume) => volume.id === id);
+  if (known?.disk !== undefined) return known.onDelete === "Delete";
   return known !== undefined && known.onDelete !== "Retain";
-}
-
-function unaccounted(claim: ClaimSpec, volumes: readonly SeenVolume[]): Failure {
-  const ids = volumes.map(({ id }) => id).join(", ");
-  return {
-    category: "OrphanedVolumes",
-    message:
-      `Deleting the machine ${claim.externalId} would free volumes that have to stay: ` +
-      `${ids}. Nothing was deleted.`,
-    remedy:
-      "Move these volumes to another machine on the hypervisor, or set onDelete: Delete for the " +
-      "disks that may go, or set spec.deletionPolicy: Retain.",
-  };
 }

@@ -1,6 +1,7 @@
 import type { ClaimSpec } from "../../api/index.ts";
 import type { DiskShape, Machine, NewDisk, SeenDisk, Shape } from "../../hypervisor/index.ts";
 import { basisOf, stepOrWait, type Found, type Next, type PlanInput } from "./next.ts";
+import { planVmTakeBack } from "./plan-hand-over.ts";
 import { seedShape } from "./plan-seed.ts";
 import type { Step } from "./steps.ts";
 
@@ -85,6 +86,8 @@ function planVmMissing(input: PlanInput, at: At): Next | undefined {
   const unmarked = missing.filter(({ name }) => machine.mark?.disks[name] === undefined);
   if (unmarked.length > 0) return stepOrWait(input, stampStep(at, unmarked), machine.lock);
   const kept = keptVolume(at, first.name);
+  const waiting = input.kept?.find(({ disk }) => disk === first.name);
+  if (kept === undefined && waiting !== undefined) return planVmTakeBack(input, at, waiting);
   const step =
     kept === undefined
       ? addDiskStep(input, at, first)

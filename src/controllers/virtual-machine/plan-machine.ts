@@ -1,8 +1,11 @@
 import type { ClaimSpec } from "../../api/index.ts";
 import { shapeDifferences } from "../../hypervisor/index.ts";
 import type { Difference, Failure, Machine, NewDisk } from "../../hypervisor/index.ts";
+import { fieldsMadeAnew } from "./made-from.ts";
 import { claimChange } from "./plan-claim.ts";
 import { lostDisks, planVmDisks } from "./plan-disks.ts";
+import { planVmTakenBack } from "./plan-hand-over.ts";
+import { planVmKeeperClosed } from "./plan-keeper.ts";
 import { planVmPlace } from "./plan-place.ts";
 import { planVmPower } from "./plan-power.ts";
 import { planVmSeed, planVmSeedRead } from "./plan-seed.ts";
@@ -12,10 +15,8 @@ import type { Found, Next, PlanInput } from "./next.ts";
 
 /** A machine that is ours and should stand: disks, sizes, shape, power, in this order. */
 export function planVmMachine(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
-  const change = claimChange(input, claim, machine);
-  if (change !== undefined) return { do: "record", change };
-  const unlocked = planVmLock(input, claim, machine);
-  if (unlocked !== undefined) return unlocked;
+  const known = planVmKnown(input, claim, machine);
+  if (known !== undefined) return known;
   const found = compare(input, claim, machine);
   const refusal = refusalOf(input, claim, found);
   if (refusal !== undefined) return refusal;
@@ -25,11 +26,11 @@ export function planVmMachine(input: PlanInput, claim: ClaimSpec, machine: Machi
     planVmSeedRead(input, claim, machine) ??
     (isLeftAlone ? undefined : planVmForm(input, claim, found)) ??
     (mayPower ? planVmPower(input, claim, found) : undefined) ??
-    planVmRest(
-      claim,
-      { ...found, later: [...found.later, ...frozen(input, claim, found)] },
+    planVmKeeperClosed(input, claim) ??
+    planVmRest(input, claim, {
+      found: { ...found, later: [...found.later, ...frozen(input, claim, found)] },
       isLeftAlone,
-    )
+    })
   );
 }
 
@@ -40,8 +41,26 @@ function planVmLock(input: PlanInput, claim: ClaimSpec, machine: Machine): Next 
   return unlocking(input, { claim, at: basisOf(machine) }, lock);
 }
 
-function planVmRest(claim: ClaimSpec, found: Found, isLeftAlone: boolean): Next {
-  if (!claim.everStood) return { do: "record", change: { everStood: true } };
+/** What was seen is written down before anything is done. */
+function planVmKnown(input: PlanInput, claim: ClaimSpec, machine: Machine): Next | undefined {
+  const change = claimChange(input, claim, machine);
+  if (change !== undefined) return { do: "record", change };
+  const { madeFrom } = input.declared;
+  // One that was made before this was written down, or that was taken over, counts from now on.
+  if (claim.everStood && claim.madeFrom === undefined && madeFrom !== undefined) {
+    return { do: "record", change: { madeFrom } };
+  }
+  return planVmLock(input, claim, machine) ?? planVmTakenBack(input, { claim, machine });
+}
+
+function planVmRest(
+  { declared: { madeFrom } }: PlanInput,
+  claim: ClaimSpec,
+  { found, isLeftAlone }: { readonly found: Found; readonly isLeftAlone: boolean },
+): Next {
+  if (!claim.everStood) {
+    return { do: "record", change: { everStood: true, ...(madeFrom && { madeFrom }) } };
+  }
   const { machine, differences, later } = found;
   const pending = isLeftAlone ? machine.pending : [...new Set([...machine.pending, ...later])];
   const isApplied = isLeftAlone || later.length === 0;
@@ -85,9 +104,9 @@ function frozen(input: PlanInput, claim: ClaimSpec, found: Found): string[] {
 
 /** What cannot be changed in place is refused whole, before anything of it is applied. */
 function refusalOf(input: PlanInput, claim: ClaimSpec, found: Found): Next | undefined {
-  const { machine, differences } = found;
+  const { machine } = found;
   const fields = [...shrinkingDisks(input.declared.disks, machine)];
-  if (claim.everStood) fields.push(...fixedFields(input, machine, differences));
+  if (claim.everStood) fields.push(...fixedFields(input, claim, found));
   const [lost] = claim.everStood ? lostDisks(input.declared.disks, claim, machine) : [];
   if (lost !== undefined) return { do: "fail", failure: lostDisk(lost) };
   if (fields.length === 0) return undefined;
@@ -102,17 +121,21 @@ function refusalOf(input: PlanInput, claim: ClaimSpec, found: Found): Next | und
   };
 }
 
-/** The first boot's data counts only until the machine stood; of the rest the driver knows. */
+/** The source and the first boot's data count only until it stood; of the rest the driver knows. */
 function fixedFields(
   input: PlanInput,
-  machine: Machine,
-  differences: readonly Difference[],
+  { madeFrom = [] }: ClaimSpec,
+  { machine, differences }: Found,
 ): string[] {
+  const anew = fieldsMadeAnew(madeFrom, input.declared.madeFrom ?? madeFrom);
+  const isToldAnew = anew.some((field) => field.startsWith("spec.cloudInit"));
+  // What the hypervisor shows may differ without an edit: somebody changed it there.
   const isFirstBoot = differences.some(({ path }) => path.startsWith("cloudInit"));
   const fixed = differences.filter(({ path }) => {
     return !path.startsWith("cloudInit") && changeClass(input, path, machine) === "Impossible";
   });
-  return [...(isFirstBoot ? ["spec.cloudInit"] : []), ...fixed.map(({ path }) => `spec.${path}`)];
+  const told = isFirstBoot && !isToldAnew ? ["spec.cloudInit"] : [];
+  return [...anew, ...told, ...fixed.map(({ path }) => `spec.${path}`)];
 }
 
 /** A new disk is as large as what fills it, and that is known only when it was filled. */

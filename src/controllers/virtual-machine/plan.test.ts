@@ -75,6 +75,10 @@ const machine: Machine = {
   hasSnapshots: false,
 };
 
+const withByHand = [
+  ...machine.volumes,
+  { id: "store:byHand", role: "Disk", storage: "store", state: "Detached", isOwn: true } as const,
+];
 const open = { intent: "Make the machine 100 on node n1.", deadlineMs: 2000 };
 const held: Lock = { kind: "Backup", detail: "backup", state: "Held" };
 const dead: Lock = { kind: "Create", detail: "create", state: "Dead", remedy: "qm unlock 100" };
@@ -106,6 +110,12 @@ function told(next: Next): string {
       return `finish ${next.how}`;
     case "moveOn":
       return `moveOn ${next.leaves}`;
+    case "keep":
+      return `keep ${next.from ?? "any"}`;
+    case "recordKeeper":
+      return `recordKeeper ${Object.keys(next.change).join(" ")}`;
+    case "dropKeeper":
+      return `dropKeeper ${next.how}`;
     case "record":
       return `record ${Object.keys(next.change).join(" ")}`;
     case "rest":
@@ -188,6 +198,20 @@ const cases: readonly Case[] = [
   {
     reason: "what was there before is a stranger's for ever",
     input: { seen: absent, declared: leaving, leftovers: [{ ...leftover, proof: "Before" }] },
+    next: "finish Retire",
+  },
+  {
+    reason: "Retain keeps the disks also where somebody took the machine away",
+    input: {
+      seen: absent,
+      declared: { ...leaving, fate: "Retain" },
+      leftovers: [{ ...leftover, proof: "Claimed" }],
+    },
+    next: "finish Release",
+  },
+  {
+    reason: "Retain has nothing to keep where nothing is left",
+    input: { seen: absent, declared: { ...leaving, fate: "Retain" }, leftovers: [] },
     next: "finish Retire",
   },
   {
@@ -383,19 +407,31 @@ const cases: readonly Case[] = [
     next: "step Destroy",
   },
   {
-    reason: "with nothing that has to stay",
+    reason: "what nobody declared goes to a keeper first",
+    input: { declared: leaving, seen: ours({ power: "Stopped", volumes: withByHand }) },
+    next: "keep any",
+  },
+  {
+    reason: "and not while the machine runs",
+    input: { declared: leaving, seen: ours({ volumes: withByHand }) },
+    next: "step Shutdown",
+  },
+  {
+    reason: "nor while it sleeps: its memory has data for that disk",
+    input: { declared: leaving, seen: ours({ power: "Suspended", volumes: withByHand }) },
+    next: "step Start",
+  },
+  {
+    reason: "what has to stay of a machine that others destroyed is still named by its Claim",
     input: {
       declared: leaving,
-      seen: ours({
-        power: "Stopped",
-        volumes: [
-          ...machine.volumes,
-          { id: "store:byHand", role: "Disk", storage: "store", state: "Detached", isOwn: true },
-        ],
-      }),
+      seen: absent,
+      claim: { ...claim, volumes: [{ ...volume, state: "Attached", onDelete: "Retain" }] },
+      leftovers: [{ ...leftover, volume: volume.id, proof: "Claimed" }],
     },
-    next: "fail OrphanedVolumes",
+    next: "finish Release",
   },
+  ...keeperCases(),
   {
     reason: "protection holds",
     input: { declared: { ...leaving, isProtected: true } },
@@ -406,7 +442,163 @@ const cases: readonly Case[] = [
     input: { declared: { ...leaving, fate: "Retain" }, leftovers: [] },
     next: "step Release",
   },
+  {
+    reason: "and what sleeps is not woken for it: its Claim says so alone",
+    input: {
+      declared: { ...leaving, fate: "Retain" },
+      seen: ours({ power: "Suspended", lock: { ...held, kind: "Suspend", detail: "suspended" } }),
+      leftovers: [],
+    },
+    next: "finish Release",
+  },
 ];
+
+function keeperCases(): Case[] {
+  const keeperClaim: ClaimSpec = {
+    ...reserved,
+    role: "Keeper",
+    externalId: "101",
+    identity: "k",
+    node: "n1",
+  };
+  const named = { ...claim, keeper: { externalId: "101", identity: "k" } };
+  const stopped = { declared: leaving, seen: ours({ power: "Stopped", volumes: withByHand }) };
+  const bound: ClaimSpec = { ...keeperClaim, state: "Bound", everStood: true };
+  const entry = {
+    id: "store:byHand",
+    role: "Disk",
+    disk: "kept-1",
+    state: "Detached",
+    onDelete: "Retain",
+  } as const;
+  const shell: Machine = { ...machine, externalId: "101", disks: [], volumes: [] };
+  const coming = { ...bound, volumes: [entry] };
+  const slot: Machine = { ...shell, mark: { ...markOf(shell), disks: { "kept-1": "d1" } } };
+  const full: Machine = {
+    ...slot,
+    disks: machine.disks.map((disk) => {
+      return { ...disk, name: "kept-1", slot: "d1", volume: "store:101-0" };
+    }),
+    volumes: [{ ...volume, id: "store:101-0", disk: "kept-1", state: "Attached", isOwn: true }],
+  };
+  const settled = { ...bound, volumes: [{ ...entry, id: "store:101-0" }] };
+  const view = (of: ClaimSpec, seen: Seen): Pick<PlanInput, "keeper"> => ({
+    keeper: { claim: of, seen },
+  });
+  const at = (of: Machine): Seen => ({ at: "ours", machine: of });
+  const gone = { declared: leaving, seen: absent, leftovers: [] };
+  return [
+    {
+      reason: "a keeper that is claimed is made",
+      input: { ...stopped, claim: named, ...view(keeperClaim, absent) },
+      next: "step MakeKeeper",
+    },
+    {
+      reason: "but not while a lost request may still make it",
+      input: { ...stopped, claim: named, open, ...view(keeperClaim, absent) },
+      next: "wait Task",
+    },
+    {
+      reason: "and its mark is read back",
+      input: { ...stopped, claim: named, ...view(keeperClaim, at(shell)) },
+      next: "recordKeeper state everStood node",
+    },
+    {
+      reason: "an id that a stranger has is given up",
+      input: { ...stopped, claim: named, ...view(keeperClaim, stranger) },
+      next: "dropKeeper Retire",
+    },
+    {
+      reason: "its Claim says that the volume has to stay, before it comes",
+      input: { ...stopped, claim: named, ...view(bound, at(shell)) },
+      next: "recordKeeper volumes",
+    },
+    {
+      reason: "there is a place for it, before it comes",
+      input: { ...stopped, claim: named, ...view(coming, at(shell)) },
+      next: "step MarkKeeper",
+    },
+    {
+      reason: "then it is handed over",
+      input: { ...stopped, claim: named, ...view(coming, at(slot)) },
+      next: "step HandOver",
+    },
+    {
+      reason: "a keeper elsewhere comes first",
+      input: { ...stopped, claim: named, ...view({ ...coming, node: "n2" }, at(onNode2(slot))) },
+      next: "step MoveKeeper",
+    },
+    {
+      reason: "a disk under its name is no proof while the machine still has the volume",
+      input: { ...stopped, claim: named, ...view(coming, at(full)) },
+      next: "step HandOver",
+    },
+    {
+      reason: "what was seen with the keeper is written down there",
+      input: {
+        declared: leaving,
+        seen: ours({ power: "Stopped" }),
+        claim: named,
+        ...view(coming, at(full)),
+      },
+      next: "recordKeeper volumes",
+    },
+    {
+      reason: "and only then the machine goes",
+      input: {
+        declared: leaving,
+        seen: ours({ power: "Stopped" }),
+        claim: named,
+        leftovers: [],
+        ...view(settled, at(full)),
+      },
+      next: "step Destroy",
+    },
+    {
+      reason: "a keeper that holds something is let go before its object",
+      input: { ...gone, claim: named, ...view(settled, at(full)) },
+      next: "step ReleaseKeeper",
+    },
+    {
+      reason: "one that holds nothing is destroyed",
+      input: { ...gone, claim: named, ...view(bound, at(shell)) },
+      next: "step DestroyKeeper",
+    },
+    {
+      reason: "one that waits for a volume is not, though it holds nothing",
+      input: { ...gone, claim: named, ...view(coming, at(slot)) },
+      next: "step ReleaseKeeper",
+    },
+    {
+      reason: "a keeper that was let go is",
+      input: {
+        ...gone,
+        claim: named,
+        ...view(settled, { at: "foreign", reason: "Released", detail: "", machine: full }),
+      },
+      next: "dropKeeper Release",
+    },
+    {
+      reason: "what cannot be seen of a keeper holds everything up",
+      input: { ...gone, claim: named, ...view(settled, unknown) },
+      next: "fail NetworkError",
+    },
+    {
+      reason: "without a keeper's Claim there is none",
+      input: { ...gone, claim: named },
+      next: "dropKeeper Forget",
+    },
+  ];
+}
+
+function markOf({ mark }: Machine): NonNullable<Machine["mark"]> {
+  assert.ok(mark);
+  return mark;
+}
+
+function onNode2(of: Machine): Machine {
+  return { ...of, node: "n2" };
+}
 
 describe("the plan of a VirtualMachine", () => {
   for (const { reason, input, next } of cases) {

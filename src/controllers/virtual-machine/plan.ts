@@ -1,15 +1,25 @@
 import type { ClaimSpec } from "../../api/index.ts";
 import type { Failure, ForeignSeen, Leftover, Machine, Seen } from "../../hypervisor/index.ts";
 import { proposeNames } from "../../hypervisor/index.ts";
+import { jsonEqual } from "../../kernel/json.ts";
 import { basisOf, deadLock, isUnsettled, stepOrWait, waitForOpen } from "./next.ts";
 import type { Cloning, Next, PlanInput } from "./next.ts";
 import { planVmDeletion } from "./plan-deletion.ts";
+import { planVmKeeperClosed } from "./plan-keeper.ts";
 import { planVmMachine } from "./plan-machine.ts";
 import { planVmResume } from "./plan-power.ts";
+import { planVmRestamp } from "./plan-restamp.ts";
 import { planVmSeedGone } from "./plan-seed.ts";
 
 /** Decides the one next thing. Pure: every branch is here and in the two plans beside it. */
 export function planVm(input: PlanInput): Next {
+  const next = planVmAt(input);
+  // A keeper that was claimed is closed before the object that claimed it goes.
+  const isLast = next.do === "finish" && input.claim !== undefined;
+  return (isLast ? planVmKeeperClosed(input, input.claim) : undefined) ?? next;
+}
+
+function planVmAt(input: PlanInput): Next {
   const { declared, claim, seen } = input;
   if (claim === undefined) {
     return declared.isDeleting ? { do: "finish", how: "Nothing" } : { do: "reserve" };
@@ -36,11 +46,11 @@ export function planVm(input: PlanInput): Next {
  * is unprotected there; a protection that only a person set there is that person's to lift.
  */
 function planVmUnprotected(input: PlanInput, claim: ClaimSpec, machine: Machine): Next | undefined {
-  const { fate, liftsProtection } = input.declared;
-  const isKept = fate !== "Destroy" || liftsProtection !== true;
+  const { fate, isProtected, liftsProtection } = input.declared;
   // What was seen is in the Claim before anything is done.
-  if (isKept || claim.state !== "Bound" || machine.shape.deletionProtection !== true)
-    return undefined;
+  if (fate !== "Destroy" || isProtected || claim.state !== "Bound") return undefined;
+  if (machine.shape.deletionProtection !== true) return undefined;
+  if (liftsProtection !== true) return { do: "fail", failure: protectedThere(claim) };
   // What is suspended takes no change.
   if (machine.power === "Suspended") return planVmResume(input, claim, machine);
   const shape = { deletionProtection: false };
@@ -49,20 +59,38 @@ function planVmUnprotected(input: PlanInput, claim: ClaimSpec, machine: Machine)
   return stepOrWait(input, { name: "Configure", operation, intent }, machine.lock);
 }
 
+function protectedThere({ externalId, hypervisor }: ClaimSpec): Failure {
+  return {
+    category: "ConfigurationError",
+    message: `Somebody protected the machine ${externalId} on ${hypervisor.name}: it is kept.`,
+    remedy: "Switch its protection off there, or set spec.deletionProtection to false.",
+  };
+}
+
 function planVmAbsent(input: PlanInput, claim: ClaimSpec): Next {
-  const { declared, leftovers } = input;
+  const { declared } = input;
   // A request that was sent just before a crash may still land.
   if (isUnsettled(input)) return waitForOpen(input);
   if (declared.isDeleting) {
-    return planVmSeedGone(input, claim, claim.node) ?? planVmLeftovers(claim, leftovers);
+    return planVmSeedGone(input, claim, claim.node) ?? planVmLeftovers(input, claim);
   }
   if (claim.everStood && declared.onMissing !== "Recreate") {
     return { do: "fail", failure: missing(claim) };
   }
-  if ((claim.volumes ?? []).length > 0) {
-    return planVmSeedGone(input, claim, claim.node) ?? planVmAnew(claim, leftovers);
-  }
-  return planVmCreate(input, claim);
+  return planVmSaidAnew(input, claim) ?? planVmMade(input, claim);
+}
+
+/** What is made anew is made from what is said now. */
+function planVmSaidAnew({ declared }: PlanInput, claim: ClaimSpec): Next | undefined {
+  const { madeFrom = claim.madeFrom } = declared;
+  if (!claim.everStood || madeFrom === undefined) return undefined;
+  const isSame = jsonEqual(madeFrom, claim.madeFrom ?? []);
+  return isSame ? undefined : { do: "record", change: { madeFrom } };
+}
+
+function planVmMade(input: PlanInput, claim: ClaimSpec): Next {
+  if ((claim.volumes ?? []).length === 0) return planVmCreate(input, claim);
+  return planVmSeedGone(input, claim, claim.node) ?? planVmAnew(claim, input.leftovers);
 }
 
 function planVmCreate(input: PlanInput, claim: ClaimSpec): Next {
@@ -135,14 +163,18 @@ function planVmAnew(claim: ClaimSpec, leftovers: readonly Leftover[] | undefined
 }
 
 /** What is provably ours goes one by one; what is not stays, and is no reason to stay. */
-function planVmLeftovers(claim: ClaimSpec, leftovers: readonly Leftover[] | undefined): Next {
+function planVmLeftovers({ declared, leftovers }: PlanInput, claim: ClaimSpec): Next {
   if (leftovers === undefined) return { do: "sweep" };
-  const kept = claim.volumes?.filter(({ onDelete }) => onDelete === "Retain") ?? [];
-  const own = leftovers
-    .filter(({ volume }) => !kept.some(({ id }) => id === volume))
-    .find(({ proof }) => proof === "Claimed" || proof === "MadeUnderMark");
-  if (own === undefined) return { do: "finish", how: "Retire" };
-  const { volume, node } = own;
+  const own = leftovers.filter(({ proof }) => proof === "Claimed" || proof === "MadeUnderMark");
+  // Somebody took the machine away and left its disks: Retain means them above all.
+  const isAllKept = declared.fate === "Retain" && claim.everStood;
+  const kept = new Set(
+    claim.volumes?.filter(({ onDelete }) => onDelete === "Retain").map(({ id }) => id),
+  );
+  const going = isAllKept ? undefined : own.find(({ volume }) => !kept.has(volume));
+  // The Claim goes on saying whose the volumes were that stay.
+  if (going === undefined) return { do: "finish", how: own.length > 0 ? "Release" : "Retire" };
+  const { volume, node } = going;
   const operation = { kind: "removeVolume", claim, node, volume } as const;
   const intent = `Remove the volume ${volume}, which the machine left behind.`;
   return { do: "step", step: { name: "RemoveVolume", operation, intent } };
@@ -184,7 +216,8 @@ function planVmForeign(input: PlanInput, claim: ClaimSpec, seen: ForeignSeen): N
   const taken = planVmTaken(input, claim, seen);
   if (taken !== undefined) return taken;
   // The identity is right and the mark is gone: that may well be our machine.
-  if (seen.reason === "MarkLost" || claim.state !== "Reserved") return { do: "fail", failure };
+  if (seen.reason === "MarkLost") return planVmRestamp(input, claim, { seen, failure });
+  if (claim.state !== "Reserved") return { do: "fail", failure };
   return planVmElsewhere(input, claim, seen);
 }
 
@@ -255,7 +288,7 @@ function missing({ externalId, hypervisor }: ClaimSpec): Failure {
   };
 }
 
-export function notOurs({ externalId, hypervisor }: ClaimSpec, seen: ForeignSeen): Failure {
+export function notOurs({ externalId, hypervisor, owner }: ClaimSpec, seen: ForeignSeen): Failure {
   const category = seen.reason === "Husk" ? "LockError" : "IdentityConflict";
   return {
     category,
@@ -264,7 +297,8 @@ export function notOurs({ externalId, hypervisor }: ClaimSpec, seen: ForeignSeen
       `is not provably this object's: ${seen.detail}.`,
     remedy:
       seen.reason === "MarkLost"
-        ? "If it is this object's machine: berth adopt --restamp."
+        ? "If it is this object's machine: berth adopt --restamp " +
+          `vm/${owner.name} -n ${owner.namespace}`
         : "Choose another spec.externalId, or move what stands there.",
   };
 }

@@ -1,26 +1,24 @@
 import { finalizers, virtualMachineKind, vmReasons } from "../../api/index.ts";
 import type { Claim, ClaimSpec, VirtualMachine } from "../../api/index.ts";
-import type { Failure, Seen } from "../../hypervisor/index.ts";
+import type { Seen } from "../../hypervisor/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
-import {
-  addFinalizer,
-  again,
-  settled,
-  stalled,
-  removeFinalizer,
-  type Outcome,
-} from "../../runtime/index.ts";
-import { absent } from "./absent.ts";
+import { addFinalizer, again, settled, stalled, type Outcome } from "../../runtime/index.ts";
+import { goWithout, holdBack, mayBeSilent } from "./away.ts";
 import { declare, type Declaring } from "./declare.ts";
-import { performStep, restartHandled, slotMs } from "./effects.ts";
+import { endBeginning, isInSomeLine, mayBegin, slotMs, waitInLine } from "./beginning.ts";
+import { performStep, restartHandled } from "./effects.ts";
 import { failVm, handledOf, hasGivenUp } from "./failing.ts";
 import { cloneHints } from "./fills.ts";
 import { askAgainMs, askGuest } from "./guest.ts";
+import { chooseKeeper, dropKeeper, findKeeper, lookAtKeeper } from "./keeper.ts";
+import { keptDisks } from "./kept-disks.ts";
+import { finish, letGo } from "./letting-go.ts";
 import type { Next, OpenOperation, PlanInput } from "./next.ts";
+import { pauseVm } from "./pausing.ts";
 import { planVm } from "./plan.ts";
 import { startIntent } from "./plan-power.ts";
 import { seedSecondsLeft } from "./plan-seed.ts";
-import { reserveId } from "./reserve.ts";
+import { allWrong, reserveId } from "./reserve.ts";
 import { noWorker, settleOperation } from "./settling.ts";
 import {
   annotationOf,
@@ -32,6 +30,7 @@ import {
   type Turn,
   type VmDeps,
 } from "./turn.ts";
+import { waitVm } from "./waiting.ts";
 
 /** Steps after which a machine that never stood may run. */
 const powerSteps: ReadonlySet<string> = new Set(["Start", "PowerOff", "Suspend", "Resume"]);
@@ -41,7 +40,8 @@ const recordsMax = 3;
 
 /** Nobody moves up in a line by looking; this often it is looked at all the same. */
 const lookInLineMs = 5 * 60_000;
-const lockMs = 5_000;
+/** What preflight saw of an id counts for so long. */
+const freshMs = 60_000;
 const settleMs = 1_000;
 
 /** Moves one VM a single step toward its spec. Kill it at any await, run it again: no leak. */
@@ -51,11 +51,16 @@ export async function reconcileVm(key: string, deps: VmDeps): Promise<Outcome> {
   const memory = deps.memory.get(key) ?? { avoid: [] };
   deps.memory.set(key, memory);
   const turn: Turn = { key, deps, memory, vm, isOpen: false };
-  if (annotationOf(vm.metadata, "paused") === "true") return pause(turn);
-  const waitMs = backoffMs(turn);
-  if (waitMs > 0) return again("Backoff", waitMs);
+  if (annotationOf(vm.metadata, "paused") === "true") return pauseVm(turn);
+  const waiting = stillWaits(turn);
+  if (waiting !== undefined) return waiting;
   delete memory.retry;
-  if (isInLine(turn)) return again("Slot", slotMs);
+  delete memory.isHeld;
+  return goOn(turn);
+}
+
+async function goOn(turn: Turn): Promise<Outcome> {
+  const { vm, deps } = turn;
   const isHeld = vm.metadata.finalizers?.includes(finalizers.machine) ?? false;
   if (isDeleting(vm)) return isHeld ? connectAndGo(turn) : settled;
   const objects = deps.client.of(virtualMachineKind);
@@ -63,11 +68,11 @@ export async function reconcileVm(key: string, deps: VmDeps): Promise<Outcome> {
   return hasGivenUp(turn) ? stalled("GivenUp") : connectAndGo(turn);
 }
 
-/** Nothing is done for it; an operation that is open stays open. */
-async function pause(turn: Turn): Promise<Outcome> {
-  turn.isOpen = true;
-  await writeView(turn, { state: { is: "paused" } });
-  return settled;
+/** A failure rests, or its turn at a slot has not come. */
+function stillWaits(turn: Turn): Outcome | undefined {
+  const waitMs = backoffMs(turn);
+  if (waitMs > 0) return again("Backoff", waitMs);
+  return isInLine(turn) ? again("Slot", slotMs) : undefined;
 }
 
 /** How long a failure still has to rest, unless a person changed something since. */
@@ -78,13 +83,15 @@ function backoffMs({ memory, vm, deps }: Turn): number {
 }
 
 /** Nothing can be done before its turn comes, and nothing is known to have changed. */
-function isInLine({ key, memory: { line }, vm, deps }: Turn): boolean {
-  if (line === undefined || line.declaration !== declarationOf(vm)) return false;
-  const waitedMs = deps.clock.monotonicMs() - line.sinceMs;
-  return deps.slots.isWaiting(key) && waitedMs < lookInLineMs;
+function isInLine(turn: Turn): boolean {
+  const { line } = turn.memory;
+  if (line === undefined || line.declaration !== declarationOf(turn.vm)) return false;
+  const waitedMs = turn.deps.clock.monotonicMs() - line.sinceMs;
+  return isInSomeLine(turn) && waitedMs < lookInLineMs;
 }
 
 function forget(key: string, deps: VmDeps): Outcome {
+  endBeginning({ key, deps });
   deps.memory.delete(key);
   deps.places.forget(key);
   deps.slots.leave(key);
@@ -94,26 +101,19 @@ function forget(key: string, deps: VmDeps): Outcome {
 async function connectAndGo(turn: Turn): Promise<Outcome> {
   const { vm, deps } = turn;
   const name = vm.status?.hypervisor ?? vm.spec.hypervisorRef.name;
+  if (mayBeSilent(turn, name)) return holdBack(turn);
   const reach = deps.connections.of(name);
   turn.isOpen = vm.status?.operation !== undefined;
-  if (reach.is === "away") {
-    // No id was ever reserved for it, so there is nothing to look for.
-    if (isDeleting(vm) && (await holdsNothing(turn))) return letGo(turn);
-    return failVm(turn, awayFailure(turn, name, reach.failure));
-  }
+  if (reach.is === "away") return goWithout(turn, name, reach);
   const { connection } = reach;
   const connected: ConnectedTurn = Object.assign(turn, { connection, driver: connection.driver });
   const claim = await deps.ledger.find(vm);
   if (!claim.ok) return failVm(turn, claim.failure);
   connected.claim = claim.value;
+  connected.keeper = await findKeeper(connected);
   const open = await settleOperation(connected);
   if (open !== undefined && "type" in open) return open;
   return observeAndPlan(connected, open);
-}
-
-/** That it is not there at all is more than that it is not connected. */
-function awayFailure({ deps }: Turn, name: string, failure: Failure): Failure {
-  return deps.lookups.hypervisors.get(name) === undefined ? absent("Hypervisor", name) : failure;
 }
 
 async function observeAndPlan(
@@ -122,7 +122,7 @@ async function observeAndPlan(
 ): Promise<Outcome> {
   const { driver, claim, deps } = turn;
   const declaring = await declare(turn);
-  if (!declaring.ok) return failVm(turn, declaring.failure);
+  if (!declaring.ok) return failVm(turn, await allWrong(turn, declaring));
   if (claim === undefined) {
     return isDeleting(turn.vm) ? letGo(turn) : reserveFrom(turn, declaring.value);
   }
@@ -141,6 +141,10 @@ async function observeAndPlan(
     seenPool: poolOf(turn, claim.spec),
     hasAgentAnswered: hasAnswered(turn.vm),
     lastDone: turn.memory.done?.intent,
+    approved: annotationOf(turn.vm.metadata, "approve"),
+    lastNetworks: lastNetworks(turn.vm),
+    keeper: await lookAtKeeper(turn),
+    kept: isDeleting(turn.vm) ? [] : keptDisks(turn),
     changeOf: (path, machine) => driver.changeOf(path, machine),
     mayUnlock: turn.connection.capabilities.includes("Unlock"),
     huskHints: hintsOf(turn, claim.spec),
@@ -156,6 +160,11 @@ function poolOf(
 ): PlanInput["seenPool"] {
   const row = connection.inventory.machines.find(({ externalId }) => externalId === id);
   return row && { name: row.pool };
+}
+
+function lastNetworks({ status }: VirtualMachine): Record<string, string> {
+  const cards = status?.networks ?? [];
+  return Object.fromEntries(cards.flatMap(({ name, device }) => (device ? [[name, device]] : [])));
 }
 
 /** Addresses that the agent told: it runs, so the guest has come up. */
@@ -180,10 +189,9 @@ async function lookCloser(turn: ConnectedTurn, input: PlanInput, next: Next): Pr
 
 /** What stands under the Claim. Nothing does where nothing was ever sent: preflight has looked. */
 async function see(turn: ConnectedTurn, claim: Claim, withoutPower: boolean): Promise<Seen> {
-  const { memory, driver, vm } = turn;
-  const isFresh = memory.reserved === claim.metadata.name && vm.status?.operation === undefined;
+  const { memory, driver } = turn;
+  if (isFresh(turn, claim)) return { at: "absent" };
   delete memory.reserved;
-  if (isFresh && claim.spec.state === "Reserved") return { at: "absent" };
   const { sight } = memory;
   delete memory.sight;
   if (sight !== undefined && withoutPower) return sight;
@@ -196,6 +204,14 @@ function hintsOf(turn: ConnectedTurn, claim: ClaimSpec): NonNullable<PlanInput["
   const sinceMs = Date.parse(claim.reservedAt ?? formatTime(deps.clock.nowMs()));
   const workerNeverStarted = vm.status?.operation?.task === noWorker;
   return { sinceMs, workerNeverStarted, ...cloneHints(turn) };
+}
+
+/** Also after a while in line: whoever took the id since keeps it, because making it is refused. */
+function isFresh({ memory, deps, vm }: ConnectedTurn, { metadata, spec }: Claim): boolean {
+  const { claim, sinceMs = 0 } = memory.reserved ?? {};
+  const isKnown = claim === metadata.name && vm.status?.operation === undefined;
+  const isNew = deps.clock.monotonicMs() - sinceMs < freshMs;
+  return isKnown && isNew && spec.state === "Reserved";
 }
 
 /** A machine in the making was never started, as long as nobody wrote down that it should be. */
@@ -213,22 +229,42 @@ function needsPower({ vm, memory }: ConnectedTurn, claim: ClaimSpec): boolean {
 async function recordAndPlan(turn: ConnectedTurn, input: PlanInput): Promise<Next> {
   let next = planVm(input);
   for (let times = 0; times < recordsMax; times += 1) {
-    if (next.do !== "record" || input.seen.at !== "ours") return next;
-    await record(turn, next);
-    next = planVm({ ...input, claim: turn.claim?.spec });
+    if (input.seen.at !== "ours") return next;
+    if (next.do === "record") await record(turn, next);
+    else if (next.do === "recordKeeper") await recordKeeper(turn, next);
+    else return next;
+    next = planVm({ ...input, claim: turn.claim?.spec, ...keeperPart(turn, input) });
   }
   return next;
+}
+
+function keeperPart({ keeper }: ConnectedTurn, input: PlanInput): Pick<PlanInput, "keeper"> {
+  if (keeper === undefined || input.keeper === undefined) return {};
+  return { keeper: { ...input.keeper, claim: keeper.spec } };
+}
+
+async function recordKeeper(
+  turn: ConnectedTurn,
+  { change }: Next & { do: "recordKeeper" },
+): Promise<void> {
+  const { keeper, deps } = turn;
+  if (keeper === undefined) return;
+  const isBinding = change.state === "Bound" && keeper.spec.boundAt === undefined;
+  const boundAt = isBinding ? { boundAt: formatTime(deps.clock.nowMs()) } : {};
+  turn.keeper = await deps.ledger.record(keeper, { ...change, ...boundAt });
 }
 
 async function reserveFrom(
   turn: ConnectedTurn,
   { desired, declared }: Declaring,
 ): Promise<Outcome> {
+  if (!mayBegin(turn)) return waitInLine(turn, [`begin ${turn.connection.name}`]);
   return reserveId(turn, { ...desired, shape: declared.shape }, declared.node);
 }
 
 /** The one place where what was decided becomes what is done. */
 async function act(turn: ConnectedTurn, next: Next, declaring: Declaring): Promise<Outcome> {
+  if (next.do !== "wait") delete turn.memory.waits;
   switch (next.do) {
     case "reserve":
       return reserveFrom(turn, declaring);
@@ -237,14 +273,22 @@ async function act(turn: ConnectedTurn, next: Next, declaring: Declaring): Promi
     case "record":
       await record(turn, next);
       return again("Recorded");
+    case "keep":
+      return chooseKeeper(turn, next);
+    case "recordKeeper":
+      await recordKeeper(turn, next);
+      return again("Recorded");
+    case "dropKeeper":
+      return dropKeeper(turn, next);
     case "step":
       return performStep(turn, next.step);
     case "wait":
-      return wait(turn, next);
+      return waitVm(turn, next);
     case "fail":
       releaseSlots(turn);
-      return failVm(turn, next.failure);
+      return failVm(turn, next.failure, { plan: next.plan });
     case "protect":
+      endBeginning(turn);
       await writeView(turn, { state: { is: "protected" } });
       return stalled(vmReasons.Protected);
     case "sweep":
@@ -265,12 +309,6 @@ async function record(turn: ConnectedTurn, next: Next & { do: "record" }): Promi
   turn.claim = await deps.ledger.record(claim, { ...next.change, ...boundAt });
 }
 
-async function wait(turn: ConnectedTurn, { kind, name }: Next & { do: "wait" }): Promise<Outcome> {
-  const waitingFor = { kind, name: name.slice(0, 512) };
-  await writeView(turn, { state: { is: "waiting", waitingFor } }, "progress");
-  return again(kind, kind === "Lock" ? lockMs : settleMs);
-}
-
 /** The id is of no use. What stands there, if anything of ours, is only an empty reservation. */
 async function moveOn(turn: ConnectedTurn, next: Next & { do: "moveOn" }): Promise<Outcome> {
   const { deps, claim, memory } = turn;
@@ -284,55 +322,17 @@ async function moveOn(turn: ConnectedTurn, next: Next & { do: "moveOn" }): Promi
   return again("MovedOn");
 }
 
-async function finish(
-  turn: ConnectedTurn,
-  how: "Retire" | "Release" | "Nothing",
-): Promise<Outcome> {
-  const { deps, claim } = turn;
-  if (claim !== undefined && how === "Retire") await deps.ledger.retire(claim);
-  if (claim !== undefined && how === "Release") {
-    const isHusk = turn.seen?.at === "foreign" && turn.seen.reason === "Husk";
-    const why = isHusk
-      ? "an empty reservation that nothing proves to be ours"
-      : "retained by policy";
-    await deps.ledger.release(claim, why);
-  }
-  return letGo(turn);
-}
-
-/** Nothing of ours is left, or it was let go: only now may the object go. */
-async function letGo(turn: Turn): Promise<Outcome> {
-  const { deps, key } = turn;
-  releaseSlots(turn);
-  const objects = deps.client.of(virtualMachineKind);
-  if (turn.claim === undefined && !(await holdsNothing(turn))) return again("NotYet");
-  const left = await removeFinalizer<VirtualMachine>(objects, turn.vm, finalizers.machine);
-  if (left === undefined) deps.vms.forget(key);
-  else deps.vms.note(left);
-  deps.memory.delete(key);
-  return settled;
-}
-
-/** No Claim is held for it: asked of the server, because what lies here may be old. */
-async function holdsNothing(turn: Turn): Promise<boolean> {
-  const { namespace = "", name = "" } = turn.vm.metadata;
-  const { ledger, vms, client } = turn.deps;
-  turn.vm = vms.note(await client.of(virtualMachineKind).get({ namespace, name }));
-  const { externalId, hypervisor = "" } = turn.vm.status ?? {};
-  if (externalId !== undefined && ledger.systemOf(hypervisor) === undefined) return false;
-  const claim = await ledger.find(turn.vm);
-  return claim.ok && claim.value === undefined;
-}
-
 async function rest(
   turn: ConnectedTurn,
   { drift, pending, isApplied }: Next & { do: "rest" },
 ): Promise<Outcome> {
   releaseSlots(turn);
+  endBeginning(turn);
   delete turn.memory.isShutdownIgnored;
   delete turn.memory.done;
   turn.isOpen = false;
   const wasReady = turn.vm.status?.failure === undefined && turn.vm.status?.operation === undefined;
+  tellDrift(turn, drift);
   const state = { is: "resting", drift, pending, isApplied } as const;
   const handled = { ...handledOf(turn), ...restartHandled(turn) };
   await writeView(turn, { state, handled });
@@ -345,6 +345,15 @@ async function rest(
   if (guest !== undefined) await writeView(turn, { state, handled, guest });
   const waits = [askAgainMs(turn), seedMs(turn)].filter((ms) => ms !== undefined);
   return waits.length === 0 ? settled : again("Guest", Math.min(...waits));
+}
+
+/** Once, when it is found: what it is stands in the condition. */
+function tellDrift({ vm, deps }: ConnectedTurn, drift: (Next & { do: "rest" })["drift"]): void {
+  const { conditions = [] } = vm.status ?? {};
+  const isTold = conditions.some(({ reason }) => reason === vmReasons.Drifted);
+  if (drift.length === 0 || isTold || vm.spec.driftPolicy !== "Warn") return;
+  const message = `Changed by hand: ${drift.map(({ path }) => path).join(", ")}.`.slice(0, 1024);
+  deps.events.event(vm, { type: "Warning", reason: vmReasons.Drifted, message });
 }
 
 /** A disc that still lies in the drive is taken out as soon as the guest has read it. */

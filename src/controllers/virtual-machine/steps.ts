@@ -10,6 +10,8 @@ export type StepName =
   | "Detach"
   | "DestroyDisk"
   | "MoveDisk"
+  | "HandOver"
+  | "TakeBack"
   | "Grow"
   | "Configure"
   | "Stamp"
@@ -28,9 +30,19 @@ export type StepName =
   | "RemoveVolume"
   | "Unlock"
   | "ClearHusk"
+  | KeeperStep
   | "PutSeed"
   | "EjectSeed"
   | "RemoveSeed";
+
+/** Steps that are made to a keeper, and not to the object's own machine. */
+type KeeperStep =
+  | "MakeKeeper"
+  | "MarkKeeper"
+  | "AdoptKeeper"
+  | "MoveKeeper"
+  | "ReleaseKeeper"
+  | "DestroyKeeper";
 
 /** One effect on the hypervisor, decided and not yet made. */
 export interface Step {
@@ -55,6 +67,8 @@ export interface StepTraits {
   readonly does: readonly string[];
   /** Whether it copies data onto a storage, of which only few may go on at once. */
   readonly isCopy: boolean;
+  /** Whose work it is, where it is not the machine's own. */
+  readonly of?: "Keeper";
 }
 
 const settleMs = 60_000;
@@ -67,6 +81,14 @@ export const stepTraits: Readonly<Record<StepName, StepTraits>> = {
   Detach: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false },
   DestroyDisk: { reason: "Updating", settleMs, does: ["Configure", "Other"], isCopy: false },
   MoveDisk: { reason: "Moving", settleMs, does: ["MoveDisk"], isCopy: true },
+  HandOver: { reason: "Deleting", settleMs, does: ["MoveDisk"], isCopy: false },
+  TakeBack: { reason: "Creating", settleMs, does: ["MoveDisk"], isCopy: false, of: "Keeper" },
+  MakeKeeper: { reason: "Deleting", settleMs, does: ["Create"], isCopy: false, of: "Keeper" },
+  MarkKeeper: { reason: "Deleting", settleMs, does: ["Configure"], isCopy: false, of: "Keeper" },
+  AdoptKeeper: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false, of: "Keeper" },
+  MoveKeeper: { reason: "Moving", settleMs, does: ["Migrate"], isCopy: false, of: "Keeper" },
+  ReleaseKeeper: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false, of: "Keeper" },
+  DestroyKeeper: { reason: "Updating", settleMs, does: ["Destroy"], isCopy: false, of: "Keeper" },
   Grow: { reason: "Updating", settleMs, does: ["Grow"], isCopy: false },
   Configure: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false },
   Adopt: { reason: "Adopting", settleMs, does: ["Configure"], isCopy: false },

@@ -63,7 +63,7 @@ function learnedMs(recent: readonly Span[], ranMs: number): number {
   return Math.max(firstMs - ranMs, nextMs);
 }
 
-/** A little before the shortest of them was over; the fewer they are, the shorter may the next be. */
+/** A little before the shortest was over: the fewer they are, the shorter may the next be. */
 function earlyOf(count: number): number {
   return (0.95 * count) / (count + 1);
 }

@@ -8,7 +8,7 @@ import type {
   VMNetwork,
 } from "../../api/index.ts";
 import type { Client, Informer } from "../../client/index.ts";
-import type { Fence, HypervisorDriver, Seen, TaskHandle } from "../../hypervisor/index.ts";
+import type { Failure, Fence, HypervisorDriver, Seen, TaskHandle } from "../../hypervisor/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Random } from "../../kernel/random.ts";
 import {
@@ -19,6 +19,7 @@ import {
 } from "../../runtime/index.ts";
 import type { Ledger, WrittenObjects } from "../claims/index.ts";
 import type { Connection, Connections } from "../hypervisor/index.ts";
+import type { Reports } from "../reports/index.ts";
 import type { Places } from "./places.ts";
 import { statusOf, type VmView } from "./status.ts";
 import type { TaskPace } from "./task-pace.ts";
@@ -37,6 +38,8 @@ export interface VmDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly events: EventRecorder;
+  /** What happens to operations, and what fails. */
+  readonly reports: Reports;
   readonly vms: WrittenObjects<VirtualMachine>;
   readonly lookups: VmLookups;
   readonly connections: Connections;
@@ -73,21 +76,35 @@ export interface VmMemory {
   /** The operation whose outcome is known. */
   settledId?: string;
   lease?: SlotLease;
+  /** The hypervisor on which it asked to begin. */
+  beginsOn?: string;
   /** Since when it stands in line for slots, with what was declared then. */
   line?: { readonly sinceMs: number; readonly declaration: string };
   lastWriteMs?: number;
   /** Not before, unless the declaration is another. */
   retry?: { readonly atMs: number; readonly declaration: string };
+  /** It holds back until the hypervisor was looked at. */
+  isHeld?: boolean;
   /** What was last done and ended well, and how often in a row. */
   done?: { readonly intent: string; readonly times: number };
+  /** What it waits for, and since when, on the monotonic clock. */
+  waits?: { readonly name: string; readonly sinceMs: number };
   /** The guest was asked to shut down, and did not. */
   isShutdownIgnored?: boolean;
   /** How often the agent was asked since the machine runs, and when it may be again. */
   agent?: { readonly times: number; readonly nextMs: number };
   /** What was seen before a step that leaves the machine as it is. What follows is bound to it. */
   sight?: Seen;
-  /** The Claim that was reserved a moment ago, for which nothing was ever sent. */
-  reserved?: string;
+  /** The Claim that was reserved a moment ago, for which nothing was ever sent, and when. */
+  reserved?: { readonly claim: string; readonly sinceMs: number };
+  /** The operation whose task was asked to end. */
+  cancelled?: string;
+  /** What the hypervisor would refuse, found while something else was still missing. */
+  ahead?: {
+    readonly declaration: string;
+    readonly untilMs: number;
+    readonly findings: readonly Failure[];
+  };
   /** Ids that turned out to be of no use. */
   avoid: string[];
 }
@@ -99,6 +116,8 @@ export interface Turn {
   readonly memory: VmMemory;
   vm: VirtualMachine;
   claim?: Claim | undefined;
+  /** The keeper that the Claim names, once it has a Claim of its own. */
+  keeper?: Claim | undefined;
   connection?: Connection;
   seen?: Seen;
   /** The node that was chosen, also while something else is still missing. */

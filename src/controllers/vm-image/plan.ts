@@ -1,5 +1,5 @@
 import type { VirtualMachine, VMImage, VMImageStatus } from "../../api/index.ts";
-import type { Inventory, StorageContent } from "../../hypervisor/index.ts";
+import type { Failure, Inventory, StorageContent } from "../../hypervisor/index.ts";
 
 export type Copy = NonNullable<VMImageStatus["copies"]>[number];
 
@@ -32,6 +32,36 @@ export function planTargets(
     return host === undefined ? [] : targetOn(host, { content, storage, node });
   });
   return [...new Map(targets.map((target) => [JSON.stringify(placeOf(target)), target])).values()];
+}
+
+/** Places where it is needed and where nothing can take it: what is wrong, and what remains. */
+export function unmetWishes(
+  image: VMImage,
+  vms: readonly VirtualMachine[],
+  hosts: readonly ImageHost[],
+): Failure[] {
+  const content = useOf(image) === "Disc" ? "ISOs" : "Images";
+  return [...wishesOf(image), ...vms.flatMap(wishOf)].flatMap(({ hypervisor, storage, node }) => {
+    const host = hosts.find(({ name }) => name === hypervisor);
+    if (host === undefined || !host.inventory.isComplete) return [];
+    const isMet = targetOn(host, { content, storage, node }).length > 0;
+    return isMet ? [] : [noPlace(image, { hypervisor, storage, node })];
+  });
+}
+
+function noPlace(image: VMImage, { hypervisor, storage, node }: Wish): Failure {
+  const what = useOf(image) === "Disc" ? "discs" : "image files";
+  const where = storage === undefined ? "No storage" : `The storage ${storage}`;
+  const at = node === undefined ? "" : ` on the node ${node}`;
+  const verb = storage === undefined ? "takes" : "does not take";
+  return {
+    category: "DependencyNotReady",
+    message: `${where} of the Hypervisor ${hypervisor}${at} ${verb} ${what}. Nothing was brought.`,
+    remedy:
+      `Let one take ${what}, if this version of the hypervisor can; or make the machine by ` +
+      "spec.source.clone from a template or another machine, or by spec.source.importedDisk or a " +
+      "VMImage with source.volume from a volume that is there.",
+  };
 }
 
 interface Wish {

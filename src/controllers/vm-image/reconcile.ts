@@ -1,61 +1,25 @@
 import { finalizers, vmImageKind } from "../../api/index.ts";
-import type { VirtualMachine, VMImage } from "../../api/index.ts";
-import type { Client, Informer } from "../../client/index.ts";
-import { categoryPolicies } from "../../hypervisor/index.ts";
-import type { Failure, Fence, TaskHandle } from "../../hypervisor/index.ts";
-import { formatTime, type Clock } from "../../kernel/clock.ts";
+import type { VMImage } from "../../api/index.ts";
+import type { Failure } from "../../hypervisor/index.ts";
 import { objectKey } from "../../kernel/object.ts";
-import type { Random } from "../../kernel/random.ts";
 import {
   addFinalizer,
   again,
-  nextAttempt,
   removeFinalizer,
   settled,
-  stalled,
-  writeStatus,
   type Outcome,
 } from "../../runtime/index.ts";
-import type { WrittenObjects } from "../claims/index.ts";
-import type { Connection, Connections } from "../hypervisor/index.ts";
-import {
-  fileNameOf,
-  isAt,
-  planTargets,
-  useOf,
-  type Copy,
-  type ImageHost,
-  type Target,
-} from "./plan.ts";
-import { imageStatusOf, type ImageView } from "./status.ts";
-import { comingCopy, findFile, findVolume } from "./steps.ts";
+import type { Connection } from "../hypervisor/index.ts";
+import { bringTo } from "./bring.ts";
+import type { ImageDeps } from "./deps.ts";
+import { fileNameOf, isAt, planTargets, unmetWishes, type Copy, type ImageHost } from "./plan.ts";
+import { removeOld } from "./removal.ts";
+import { findVolume } from "./steps.ts";
+import { memoryOf, rest, trouble } from "./writing.ts";
 
-export interface ImageDeps {
-  readonly client: Client;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly connections: Connections;
-  readonly fence: Fence;
-  readonly images: WrittenObjects<VMImage>;
-  /** With the index `image`. */
-  readonly vms: Informer<VirtualMachine>;
-  readonly hypervisors: Informer<{ metadata: { name?: string } }>;
-  readonly memory: Map<string, ImageMemory>;
-}
-
-/** What a process remembers of an image. All of it can be lost: the file's name tells. */
-export interface ImageMemory {
-  /** When a volume was last looked for, and under which generation it was found. */
-  looked?: { readonly atMs: number; readonly generation: number };
-  task?: { readonly target: Target; readonly handle: TaskHandle; pollMs: number };
-}
-
-const pollMsFirst = 200;
-const pollMsMost = 2_000;
-const fencedMs = 1_000;
-const downloadMs = 60_000;
 /** A volume that was found is not looked for again so soon, however many machines come from it. */
 const foundMs = 15 * 60_000;
+const uploadMs = 2_000;
 
 /** Finds out where an image is, and brings it to one more place where it is needed. */
 export async function reconcileImage(key: string, deps: ImageDeps): Promise<Outcome> {
@@ -65,7 +29,7 @@ export async function reconcileImage(key: string, deps: ImageDeps): Promise<Outc
     return settled;
   }
   const image = await holdInUse(found, deps);
-  if (image === undefined) return settled;
+  if (image === undefined) return leave(found, deps);
   return image.spec.source.http === undefined ? find(image, deps) : bring(image, deps);
 }
 
@@ -103,86 +67,54 @@ async function holdInUse(image: VMImage, deps: ImageDeps): Promise<VMImage | und
     return deps.images.note(await addFinalizer<VMImage>(objects, image, finalizers.inUse));
   }
   if (isUsed) return image;
-  const left = await removeFinalizer<VMImage>(objects, image, finalizers.inUse);
-  return deletionTimestamp === undefined ? left : undefined;
+  // What goes away lets go at the very end, when the files that it brought are gone.
+  if (deletionTimestamp !== undefined) return undefined;
+  return removeFinalizer<VMImage>(objects, image, finalizers.inUse);
+}
+
+/** Nobody needs it any more: the files that Berth brought for it go, and then the object. */
+async function leave(image: VMImage, deps: ImageDeps): Promise<Outcome> {
+  const { upload } = memoryOf(image, deps);
+  // What is on its way here would come after everybody has gone.
+  if (upload !== undefined && upload.begun === undefined) return again("Uploading", uploadMs);
+  const removing = await removeOld(image, deps, () => true);
+  if (removing !== undefined && removing !== "gone") return concluded(image, deps, removing);
+  const objects = deps.client.of(vmImageKind);
+  const left = await removeFinalizer<VMImage>(objects, image, finalizers.image);
+  if (left !== undefined) await removeFinalizer<VMImage>(objects, left, finalizers.inUse);
+  return settled;
+}
+
+function concluded(
+  image: VMImage,
+  deps: ImageDeps,
+  removing: Outcome | { readonly failure: Failure },
+): Promise<Outcome> | Outcome {
+  if (!("failure" in removing)) return removing;
+  return trouble(image, deps, { copies: image.status?.copies ?? [], failure: removing.failure });
 }
 
 async function bring(image: VMImage, deps: ImageDeps): Promise<Outcome> {
   const key = objectKey(image.metadata);
+  const fileName = fileNameOf(image);
+  // Of a name that the image had before it was edited.
+  const removing = await removeOld(image, deps, (copy) => {
+    return copy.fileName !== undefined && copy.fileName !== fileName;
+  });
+  if (removing !== undefined && removing !== "gone") return concluded(image, deps, removing);
   const vms = deps.vms.byIndex("image", key);
   const hosts = hostsOf(deps);
   const copies: Copy[] = (image.status?.copies ?? []).filter(({ state }) => state === "Present");
   const targets = planTargets(image, vms, hosts.map(hostOf));
   const target = targets.find((one) => !copies.some((copy) => isAt(copy, one)));
+  const [unmet] = unmetWishes(image, vms, hosts.map(hostOf));
+  if (target === undefined && unmet !== undefined) {
+    return trouble(image, deps, { copies, failure: unmet });
+  }
   if (target === undefined) return rest(image, deps, copies);
   const connection = hosts.find(({ name }) => name === target.hypervisor);
   if (connection === undefined) return rest(image, deps, copies);
   return bringTo(image, deps, { target, connection, copies });
-}
-
-interface Delivery {
-  readonly target: Target;
-  readonly connection: Connection;
-  readonly copies: readonly Copy[];
-}
-
-async function bringTo(image: VMImage, deps: ImageDeps, delivery: Delivery): Promise<Outcome> {
-  const { target, connection, copies } = delivery;
-  const memory = memoryOf(image, deps);
-  const { task } = memory;
-  if (task !== undefined && isSameTarget(task.target, target)) {
-    const view = await connection.driver.look(task.handle);
-    if (view.state === "running" || view.state === "unknown") {
-      task.pollMs = Math.min(task.pollMs * 2, pollMsMost);
-      return again("Downloading", task.pollMs);
-    }
-    delete memory.task;
-    if (view.state === "failed") return trouble(image, deps, { copies, failure: view.failure });
-  }
-  const there = await findFile(connection, image, target);
-  if (!there.ok) return trouble(image, deps, { copies, failure: there.failure });
-  if (there.value !== undefined) {
-    await write(image, deps, { copies: [...copies, there.value] });
-    return again("Present");
-  }
-  return fetch(image, deps, delivery);
-}
-
-/** The intent is durable before the hypervisor hears of it; the name makes it repeatable. */
-async function fetch(image: VMImage, deps: ImageDeps, delivery: Delivery): Promise<Outcome> {
-  const { target, connection, copies } = delivery;
-  const { url = "", checksum = "" } = image.spec.source.http ?? {};
-  const { node, storage } = target;
-  const fileName = fileNameOf(image);
-  if (!deps.fence.mayWrite()) return again("Fenced", fencedMs);
-  const nowMs = deps.clock.nowMs();
-  const operation = {
-    id: deps.random.uuid(),
-    step: "Download",
-    intent: `Brings ${fileName} to ${storage} on ${node} of ${connection.name}.`.slice(0, 1024),
-    attempt: 1,
-    since: formatTime(nowMs),
-    deadline: formatTime(nowMs + downloadMs),
-  };
-  await write(image, deps, { copies: [...copies, comingCopy(target)], operation });
-  const use = useOf(image);
-  const fetching = { kind: "fetchImage", use, node, storage, url, fileName, checksum } as const;
-  const begun = await connection.driver.begin(fetching, deps.fence);
-  switch (begun.outcome) {
-    case "task":
-      memoryOf(image, deps).task = { target, handle: begun.task, pollMs: pollMsFirst };
-      return again("Downloading", pollMsFirst);
-    case "refused":
-      return trouble(image, deps, { copies, failure: begun.failure });
-    case "done":
-    case "progressed":
-      return again("Present");
-    case "blocked":
-    case "changed":
-    case "fenced":
-    case "unknown":
-      return again("LookAgain", fencedMs);
-  }
 }
 
 function hostsOf({ connections, hypervisors }: ImageDeps): Connection[] {
@@ -194,40 +126,4 @@ function hostsOf({ connections, hypervisors }: ImageDeps): Connection[] {
 
 function hostOf({ name, spec, inventory }: Connection): ImageHost {
   return { name, imageStorage: spec.defaults?.imageStorage, inventory };
-}
-
-function memoryOf({ metadata }: VMImage, { memory }: ImageDeps): ImageMemory {
-  const remembered = memory.get(objectKey(metadata)) ?? {};
-  memory.set(objectKey(metadata), remembered);
-  return remembered;
-}
-
-function isSameTarget(left: Target, right: Target): boolean {
-  const isSamePlace = left.hypervisor === right.hypervisor && left.storage === right.storage;
-  return isSamePlace && left.node === right.node;
-}
-
-async function rest(image: VMImage, deps: ImageDeps, copies: readonly Copy[]): Promise<Outcome> {
-  await write(image, deps, { copies });
-  return settled;
-}
-
-async function trouble(
-  image: VMImage,
-  deps: ImageDeps,
-  { copies, failure }: { readonly copies: readonly Copy[]; readonly failure: Failure },
-): Promise<Outcome> {
-  const old = image.status?.failure;
-  const policy = categoryPolicies[failure.category];
-  const isCounted = policy.next === "retry" && old?.category === failure.category;
-  const attempts = isCounted ? old.attempts + 1 : 1;
-  await write(image, deps, { copies, failure, attempts });
-  const next = nextAttempt(policy, attempts, deps.random);
-  return next.type === "stall" ? stalled(failure.category) : again(failure.category, next.afterMs);
-}
-
-async function write(found: VMImage, deps: ImageDeps, view: ImageView): Promise<void> {
-  const image = deps.images.get(objectKey(found.metadata)) ?? found;
-  const status = imageStatusOf(image, view, deps.clock.nowMs());
-  deps.images.note(await writeStatus<VMImage>(deps.client.of(vmImageKind), image, status));
 }

@@ -51,8 +51,9 @@ export async function findFile(
 
 function presentCopy(target: Target, file: ImageFile): Omit<Copy, "brought" | "verified"> {
   const { hypervisor = "", storage = "", ...place } = placeOf(target);
-  const { volume, sizeBytes } = file;
-  return { hypervisor, storage, ...place, state: "Present", volume, size: String(sizeBytes) };
+  const { volume, sizeBytes, fileName } = file;
+  const size = String(sizeBytes);
+  return { hypervisor, storage, ...place, state: "Present", volume, fileName, size };
 }
 
 export function comingCopy(target: Target): Copy {

@@ -17,6 +17,8 @@ export interface DriverContext {
   readonly unlock?: UnlockAccount | undefined;
   /** The version, once it was asked for; the newest until then. */
   readonly release: () => Release;
+  /** The token's rights, as GET /access/permissions had them last; undefined until then. */
+  readonly permissions: () => unknown;
 }
 
 /** An account with a password: what no API token can do needs root's own login. */

@@ -17,7 +17,7 @@ import { propose } from "./propose.ts";
 import { newestKnown } from "./release.ts";
 import { surveyAll } from "./survey.ts";
 import { readSystem } from "./system.ts";
-import { lookAtTask, recallTasks } from "./tasks.ts";
+import { cancelTask, lookAtTask, recallTasks } from "./tasks.ts";
 import { PveApi } from "./wire/api.ts";
 import { limited } from "./wire/limited.ts";
 import type { Send } from "./wire/wire.ts";
@@ -42,6 +42,7 @@ export function proxmoxDriver(options: ProxmoxOptions): HypervisorDriver {
   const { send, tokenId, random, settings = {}, callsPerNode = callsPerNodeDefault } = options;
   const api = new PveApi(limited(send, callsPerNode));
   let release = newestKnown;
+  let permissions: unknown;
   const context: DriverContext = {
     api,
     configs: new ConfigReader(api),
@@ -51,12 +52,13 @@ export function proxmoxDriver(options: ProxmoxOptions): HypervisorDriver {
     settings,
     unlock: options.unlock,
     release: () => release,
+    permissions: () => permissions,
   };
   return {
     async system() {
       const answer = await readSystem(api);
       if (!answer.ok) return answer;
-      release = answer.value.release;
+      ({ release, permissions } = answer.value);
       const { view } = answer.value;
       if (options.unlock === undefined) return answered(view);
       return answered({ ...view, capabilities: [...view.capabilities, "Unlock"] });
@@ -72,6 +74,7 @@ export function proxmoxDriver(options: ProxmoxOptions): HypervisorDriver {
     preflight: (draft) => preflight(context, draft),
     begin: (operation, fence) => begin(context, operation, fence),
     look: (task) => lookAtTask(api, task),
+    cancel: (task, fence) => cancelTask(api, task, fence),
     recall: async ({ externalId, node }, sinceMs, hints = {}) =>
       node === undefined
         ? failed({ category: "DependencyNotReady", message: `no node is known for ${externalId}` })

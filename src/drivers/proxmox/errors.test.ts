@@ -54,6 +54,11 @@ const cases: readonly Case[] = [
     reason: "not on this node; status 500",
   },
   {
+    text: "can't resize volume: scsi0 if snapshot exists",
+    category: "DependencyNotReady",
+    reason: "a qcow2 file with snapshots keeps its size until they are gone",
+  },
+  {
     text: "VM is locked (backup)",
     category: "LockError",
     meaning: "blocked",

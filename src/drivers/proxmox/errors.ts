@@ -51,7 +51,9 @@ const rules: readonly ErrorRule[] = [
 
   // The version that a change rests on. 7.4 spells it "missmatch"; move_disk has words of its own.
   changed(/^checksum miss?match \(file change by other user\?\)$/),
-  changed(/^detected modified configuration - file changed by other user\? Try again\.$/),
+  changed(
+    /^(?:VM \d+: )?detected modified configuration - file changed by other user\? Try again\.$/,
+  ),
   changed(/^VM \d+ is running - destroy failed$/),
   changed(/^VM \d+ (?:is )?not running$/),
   { text: /^VM \d+ already running$/, category: "CreationFailed", meaning: "alreadySo" },
@@ -95,6 +97,11 @@ const rules: readonly ErrorRule[] = [
   {
     text: /^base volume '[^']+' is still in use by linked cloned$/,
     category: "DependencyNotReady",
+  },
+  {
+    text: /^can't resize volume: \w+ if snapshot exists$/,
+    category: "DependencyNotReady",
+    remedy: "Remove the snapshots of the machine. The disk grows then by itself.",
   },
   { text: /^shrinking disks is not supported$/, category: "ReplacementRequired" },
 

@@ -1,3 +1,4 @@
+import { removeMark } from "../../hypervisor/index.ts";
 import type { DiskShape, Fitted, Shape } from "../../hypervisor/index.ts";
 import { refusals as refuse } from "./refusals.ts";
 import type { Release } from "./release.ts";
@@ -57,7 +58,8 @@ function onlyWhatWasSaid(said: Shape, seen: Omit<Shape, "notes">): Shape {
   const picked = pick(said, seen) as Shape;
   return {
     ...picked,
-    ...(notes === undefined ? {} : { notes }),
+    // A line that looks like Berth's own is never a person's.
+    ...(notes === undefined ? {} : { notes: removeMark(notes) }),
     // The drive is a volume, and the hash is never read back: both are as they were said.
     ...(cloudInit === undefined ? {} : { cloudInit: { ...cloudInit, ...picked.cloudInit } }),
     ...(firmware === undefined ? {} : { firmware: { ...firmware, ...picked.firmware } }),

@@ -11,6 +11,8 @@ export interface ProxmoxConnection {
   /** How long a call may take before its outcome is unknown. The server gives up at 30 s. */
   readonly timeoutMs: number;
   readonly clock: Clock;
+  /** Told until when a certificate is valid, at each new connection. */
+  readonly onCertificate?: (expiresMs: number, url: string) => void;
 }
 
 /** The real transport: HTTPS to the endpoints of one cluster. */

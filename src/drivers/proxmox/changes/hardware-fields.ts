@@ -108,7 +108,11 @@ const disks: readonly FieldLine[] = [
     does: "`serial`. A running guest sees it after its next restart.",
   },
   { field: "disks[].limits.*", change: "Live", does: limit, onSlowBus: "Reboot" },
-  { field: "disks[].onDelete", change: "Own", does: "Kept in the Claim." },
+  {
+    field: "disks[].onDelete",
+    change: "Own",
+    does: "Kept in the Claim. Retain: handed over to a keeper before the machine goes.",
+  },
   {
     field: "disks[].state",
     change: "Live",

@@ -9,7 +9,7 @@ import type {
 import type { DriverContext } from "../context.ts";
 import { machinePath } from "../config-reader.ts";
 import { findLeftovers } from "../leftovers.ts";
-import { referencedVolumes } from "../references.ts";
+import { drivesOf, referencedVolumes, volumesOf } from "../references.ts";
 import { parseVolume } from "../translate/volumes.ts";
 import { userOf } from "../users.ts";
 import { pathPart } from "../wire/wire.ts";
@@ -35,9 +35,13 @@ export async function destroy(
   const unaccounted = [...volumes.value].filter((volume) => {
     return parseVolume(volume)?.owner === place.externalId && !operation.volumes.includes(volume);
   });
-  if (unaccounted.length > 0) {
+  const drives = [...drivesOf(config), ...config.pending.leavingDrives];
+  const shown = new Set(drives.flatMap(([, text]) => volumesOf(text)));
+  if (unaccounted.some((volume) => shown.has(volume))) {
     return { outcome: "changed", detail: `not accounted for: ${unaccounted.join(", ")}` };
   }
+  const old = unaccounted.filter((volume) => !mayGo(operation.claim, volume));
+  if (old.length > 0) return refused(inSnapshot(operation.claim, old));
   const kept = [...volumes.value].find((volume) => mustStay(operation.claim, volume));
   if (kept !== undefined) return refused(stays(kept));
   // Parameters of a DELETE go into the query: a body is refused with 501.
@@ -46,6 +50,22 @@ export async function destroy(
     fence.mayWrite(),
   );
   return begunOf(result, `destroy VM ${place.externalId}`);
+}
+
+/** What only a snapshot refers to: saved memory, or what the Claim knows and lets go. */
+function mayGo({ volumes = [] }: ClaimedMachine, volume: string): boolean {
+  if (parseVolume(volume)?.isState === true) return true;
+  return volumes.some(({ id, onDelete }) => id === volume && onDelete !== "Retain");
+}
+
+function inSnapshot({ externalId }: ClaimedMachine, volumes: readonly string[]): Failure {
+  return {
+    category: "OrphanedVolumes",
+    message:
+      `destroying VM ${externalId} would free volumes that only its snapshots refer to and that ` +
+      `nobody accounted for: ${volumes.join(", ")}. Nothing was destroyed`,
+    remedy: `Save what is in them, and remove the snapshots: qm listsnapshot ${externalId}.`,
+  };
 }
 
 /**

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { ClaimedMachine } from "../../../hypervisor/index.ts";
 import { Bench } from "../../../hypervisor/testing/stage.ts";
 import { releases } from "../../../sim/index.ts";
 import { simulatedStage } from "../testing/simulated-stage.ts";
@@ -45,5 +46,26 @@ async function handOver(release: (typeof releases)[number], diesAfterMs: number)
   assert.equal(behind.volumes().length, 1);
   const isGiven = (await bench.ours(keeper)).disks.length > 0;
   const isKept = (await bench.ours(claim)).disks.length > 0;
+  await finish(bench, { claim, keeper }, root.id);
   return `given: ${isGiven}, kept: ${isKept}, left: ${left.value.length}`;
+}
+
+/** The same again brings it home, wherever it was left. */
+async function finish(
+  bench: Bench,
+  { claim, keeper }: { readonly claim: ClaimedMachine; readonly keeper: ClaimedMachine },
+  volume: string,
+): Promise<void> {
+  const to = { claim: keeper, at: await bench.at(keeper), disk: "data" };
+  const at = await bench.at(claim);
+  const begun = await bench.begin({ kind: "handOver", claim, at, volume, to });
+  assert(begun.outcome === "task" || begun.outcome === "done", JSON.stringify(begun));
+  if (begun.outcome === "task") await bench.end(begun.task);
+  const [disk] = (await bench.ours(keeper)).disks;
+  assert.equal(disk?.name, "data");
+  const [only = "", ...others] = bench.stage.behind.volumes();
+  assert.deepEqual([disk?.volume.endsWith(only), others.length], [true, 0]);
+  const again = { ...to, at: await bench.at(keeper) };
+  const last = { kind: "handOver", claim, at: await bench.at(claim), volume, to: again } as const;
+  assert.deepEqual(await bench.begin(last), { outcome: "done" });
 }

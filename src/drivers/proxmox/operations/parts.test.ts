@@ -145,6 +145,7 @@ describe("disks", () => {
     const script = {
       ...reads,
       "GET /nodes/pve1/qemu/1000200/config": data(other),
+      "GET /nodes/pve1/storage/zfs/content": data([{ volid: volume, vmid: id, content: "images" }]),
       [`POST ${at}/move_disk`]: data(task),
     };
     const to = { claim: keeper, at: { node: "pve1", version: "k1" }, disk: "web-root" };

@@ -23,14 +23,15 @@ export async function removeImage(
     const message = `${fileName} does not carry its checksum: Berth did not bring it`;
     return refused({ category: "IdentityConflict", message });
   }
+  // Before the list: what is being brought at this moment is not in it, and would come after it.
+  const reader = await readerNow(context);
+  if (!reader.ok) return refused(reader.failure);
+  if (reader.value !== undefined) return { outcome: "blocked", waitsFor: reader.value };
   const content = use === "Disc" ? "iso" : "import";
   const listed = await listVolumes(context.api, { node, storage }, { content });
   if (!listed.ok) return refused(listed.failure);
   const file = listed.value.find(({ volume }) => fileNameOf(volume) === fileName);
   if (file === undefined) return { outcome: "done" };
-  const reader = await readerNow(context);
-  if (!reader.ok) return refused(reader.failure);
-  if (reader.value !== undefined) return { outcome: "blocked", waitsFor: reader.value };
   const { volume } = file;
   const path = `/nodes/${pathPart(node)}/storage/${pathPart(storage)}/content/${pathPart(volume)}`;
   const result = await context.api.write("DELETE", { path }, () => fence.mayWrite());

@@ -4,6 +4,7 @@ import { Agent, request as httpsRequest } from "node:https";
 import type { AgentOptions, RequestOptions } from "node:https";
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "../../../kernel/clock.ts";
+import { redacted } from "../../../kernel/redact.ts";
 import { authHeaders, httpForm } from "./wire.ts";
 import type { HttpForm, PveReply, PveRequest, Send, StreamedBody } from "./wire.ts";
 
@@ -15,6 +16,8 @@ export interface HttpsEndpoint {
   readonly tls: TlsTrust;
   readonly timeoutMs: number;
   readonly clock: Clock;
+  /** Told until when the certificate is valid that a new connection shows. */
+  readonly onCertificate?: (expiresMs: number, url: string) => void;
 }
 
 /** By a pinned certificate, by an authority of one's own, or by a public one. */
@@ -90,7 +93,7 @@ function exchange(request: PveRequest, endpoint: HttpsEndpoint, agent: Agent): P
     outgoing.on("socket", (plain) => {
       // cast: a request over HTTPS has a TLS socket.
       const socket = plain as TLSSocket;
-      onceSecure(socket, () => {
+      onceSecure(socket, endpoint, () => {
         const refusal = refusalOf(socket, endpoint, request);
         if (refusal !== undefined) return settle(refusal);
         hasLeft = true;
@@ -100,7 +103,7 @@ function exchange(request: PveRequest, endpoint: HttpsEndpoint, agent: Agent): P
     });
     outgoing.on("response", (incoming) => {
       if (isLast(incoming)) outgoing.shouldKeepAlive = false;
-      receive(incoming, endpoint.url).then(settle, fail);
+      receive(incoming, endpoint).then(settle, fail);
     });
   });
 }
@@ -180,11 +183,17 @@ function httpOptions(
  */
 const shown = new WeakMap<TLSSocket, string>();
 
-function onceSecure(socket: TLSSocket, then: () => void): void {
+function onceSecure(
+  socket: TLSSocket,
+  { onCertificate, url }: HttpsEndpoint,
+  then: () => void,
+): void {
   // A kept connection is secure already; a new one says when it is.
   if (shown.has(socket)) return then();
   socket.once("secureConnect", () => {
-    shown.set(socket, socket.getPeerX509Certificate()?.fingerprint256 ?? "none");
+    const certificate = socket.getPeerX509Certificate();
+    shown.set(socket, certificate?.fingerprint256 ?? "none");
+    if (certificate !== undefined) onCertificate?.(certificate.validToDate.getTime(), url);
     then();
   });
 }
@@ -208,7 +217,10 @@ function refusalOf(
   return undefined;
 }
 
-async function receive(incoming: IncomingMessage, from: string): Promise<PveReply> {
+async function receive(
+  incoming: IncomingMessage,
+  { url: from, token }: HttpsEndpoint,
+): Promise<PveReply> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of incoming) {
@@ -222,7 +234,15 @@ async function receive(incoming: IncomingMessage, from: string): Promise<PveRepl
   const { statusCode = 0, statusMessage = "" } = incoming;
   const { date } = incoming.headers;
   const time = date === undefined ? {} : { date };
-  return { type: "answered", status: statusCode, reason: statusMessage, body, from, ...time };
+  if (statusCode < 400) {
+    return { type: "answered", status: statusCode, reason: statusMessage, body, from, ...time };
+  }
+  // The words of a refusal are shown to people; a proxy's may repeat what it was sent.
+  const cleaned = (text: string): string => {
+    return token.secret === "" ? text : text.replaceAll(token.secret, redacted);
+  };
+  const told = { reason: cleaned(statusMessage), body: cleaned(body) };
+  return { type: "answered", status: statusCode, ...told, from, ...time };
 }
 
 /** OpenSSL's and Node's own codes for a certificate that does not prove what it should. */

@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { KubeObject } from "../../kernel/object.ts";
+import { VirtualClock } from "../../kernel/virtual-clock.ts";
+import { createMetrics } from "../../runtime/index.ts";
+import { operationMetrics } from "./operation-metrics.ts";
+import { createReports, type FailureFacts, type Reports } from "./reports.ts";
+
+const vm: KubeObject = {
+  apiVersion: "berth.dev/v1alpha1",
+  kind: "VirtualMachine",
+  metadata: { namespace: "default", name: "a" },
+  status: { hypervisor: "pve" },
+};
+const operation = { id: "1", step: "Create", intent: "Make the machine 100.", attempt: 1 };
+
+interface Desk {
+  readonly clock: VirtualClock;
+  readonly reports: Reports;
+  readonly events: string[];
+  readonly log: [string, string, object][];
+  readonly text: () => Promise<string>;
+}
+
+function open(): Desk {
+  const clock = new VirtualClock();
+  const metrics = createMetrics();
+  const events: string[] = [];
+  const log: Desk["log"] = [];
+  const reports = createReports({
+    clock,
+    events: {
+      event: (_, { type, reason, message }) => void events.push(`${type} ${reason} ${message}`),
+      stop: async () => undefined,
+    },
+    log: (...line) => void log.push(line),
+    metrics: operationMetrics(metrics),
+  });
+  return { clock, reports, events, log, text: () => metrics.text() };
+}
+
+function facts(changes: Partial<FailureFacts>): FailureFacts {
+  return { attempts: 1, isNew: false, isStalled: false, wasStalled: false, ...changes };
+}
+
+const failure = { category: "CreationFailed", message: "The task failed." } as const;
+
+describe("reports", () => {
+  test("an operation is two Events, two lines of log and one duration", async () => {
+    const { clock, reports, events, log, text } = open();
+    reports.opened(operation);
+    reports.operated(vm, { ...operation, task: "UPID:1" }, "task");
+    clock.advance(2_000);
+    reports.operated(vm, { ...operation, task: "UPID:1" }, "succeeded");
+    assert.deepEqual(events, [
+      "Normal CreateStarted Make the machine 100. (task UPID:1)",
+      "Normal CreateDone Done: Make the machine 100.",
+    ]);
+    assert.deepEqual(log[1], [
+      "info",
+      "a step has ended",
+      {
+        object: "VirtualMachine default/a",
+        hypervisor: "pve",
+        operation: "1",
+        step: "Create",
+        attempt: 1,
+        task: "UPID:1",
+        outcome: "succeeded",
+      },
+    ]);
+    const metrics = await text();
+    assert.match(
+      metrics,
+      /operations_total\{kind="VirtualMachine",step="Create",outcome="done"\} 1/,
+    );
+    assert.match(metrics, /operation_seconds_sum\{kind="VirtualMachine",step="Create"\} 2$/m);
+  });
+
+  test("a lost reply is told, and its time goes on until what became of it is known", async () => {
+    const { clock, reports, events, text } = open();
+    reports.opened(operation);
+    reports.operated(vm, operation, "unknown");
+    assert.match(events[0] ?? "", /^Warning UnknownOutcome The reply was lost/);
+    clock.advance(3_000);
+    reports.operated(vm, operation, "succeeded");
+    const metrics = await text();
+    assert.match(metrics, /outcome="unknown"\} 1/);
+    assert.match(metrics, /operation_seconds_count\{[^}]*\} 1$/m);
+    assert.match(metrics, /operation_seconds_sum\{[^}]*\} 3$/m);
+  });
+
+  test("what was begun by an earlier process is counted, without a duration", async () => {
+    const { reports, text } = open();
+    reports.operated(vm, operation, "failed");
+    const metrics = await text();
+    assert.match(metrics, /outcome="failed"\} 1/);
+    assert.doesNotMatch(metrics, /operation_seconds_count/);
+  });
+
+  test("every failed attempt raises a count, and the stall at the end is one Event more", async () => {
+    const { reports, events, text } = open();
+    const step = "Create";
+    reports.failed(vm, failure, facts({ step, isNew: true, retryInMs: 30_000 }));
+    for (const attempts of [2, 3, 4]) {
+      reports.failed(vm, failure, facts({ step, attempts, retryInMs: 60_000 }));
+    }
+    reports.failed(vm, failure, facts({ step, attempts: 5, isStalled: true }));
+    const attempt = "Warning CreationFailed The task failed.";
+    assert.deepEqual(events.slice(0, 5), Array(5).fill(attempt));
+    assert.match(events[5] ?? "", /^Warning Stalled CreationFailed 5 times in a row/);
+    assert.equal(events.length, 6);
+    const metrics = await text();
+    assert.match(metrics, /retries_total\{kind="VirtualMachine",category="CreationFailed"\} 4/);
+    assert.match(metrics, /failures_total\{kind="VirtualMachine",category="CreationFailed"\} 5/);
+  });
+
+  test("a failure that stalls at once is one Event, and looking again is none", () => {
+    const { reports, events } = open();
+    reports.failed(vm, failure, facts({ isNew: true, isStalled: true }));
+    reports.failed(vm, failure, facts({ isStalled: true, wasStalled: true }));
+    assert.equal(events.length, 1);
+  });
+
+  test("something that is waited for is told when the wait begins, and not at every look", () => {
+    const { reports, events } = open();
+    const missing = { category: "DependencyNotReady", message: "No image." } as const;
+    reports.failed(vm, missing, facts({ isNew: true }));
+    for (let looks = 0; looks < 5; looks++) reports.failed(vm, missing, facts({}));
+    assert.deepEqual(events, ["Warning DependencyNotReady No image."]);
+  });
+
+  test("becoming Ready, ceasing to be, and another reason are told; the same is not", () => {
+    const { reports, events } = open();
+    const of = (status: string, reason: string): KubeObject => ({
+      ...vm,
+      status: { conditions: [{ type: "Ready", status, reason, message: `${reason}.` }] },
+    });
+    reports.became(of("True", "Connected"), vm);
+    reports.became(of("True", "Connected"), of("True", "Connected"));
+    reports.became(of("False", "NetworkError"), of("True", "Connected"));
+    reports.became(of("False", "PermissionDenied"), of("False", "NetworkError"));
+    assert.deepEqual(events, [
+      "Normal Connected Connected.",
+      "Warning NetworkError NetworkError.",
+      "Warning PermissionDenied PermissionDenied.",
+    ]);
+  });
+});

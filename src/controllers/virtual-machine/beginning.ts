@@ -1,0 +1,44 @@
+import { again, type Outcome } from "../../runtime/index.ts";
+import { declarationOf, writeView, type ConnectedTurn, type Turn } from "./turn.ts";
+
+/** It is woken when its turn comes. */
+export const slotMs = 30_000;
+
+/**
+ * Whether a new machine may begin. Those that have begun and are not copied yet would otherwise take
+ * up all calls and all runs while the storages, which are what everybody waits for, stand idle. So
+ * only as many begin ahead as keep the storages busy; the others have been checked, and wait.
+ */
+export function mayBegin(turn: ConnectedTurn): boolean {
+  const { deps, key, memory, connection } = turn;
+  const names = [`begin ${connection.name}`];
+  // Until an id was reserved a person may still name another hypervisor.
+  if (memory.beginsOn !== connection.name) endBeginning(turn);
+  memory.beginsOn = connection.name;
+  const wake = (): void => deps.wake(key);
+  return deps.slots.tryAcquire(names, beginnerOf(key), { wake }) !== "waiting";
+}
+
+/** It is past its beginning, or will not go on soon: another may begin. */
+export function endBeginning({ deps, key }: Pick<Turn, "deps" | "key">): void {
+  deps.slots.leave(beginnerOf(key));
+}
+
+/** Says what it waits for. Nothing has to be looked at before it is woken. */
+export async function waitInLine(turn: ConnectedTurn, names: readonly string[]): Promise<Outcome> {
+  const { memory, deps } = turn;
+  memory.line = { sinceMs: deps.clock.monotonicMs(), declaration: declarationOf(turn.vm) };
+  const waitingFor = { kind: "Slot", name: `a free slot: ${names.join(", ")}` } as const;
+  await writeView(turn, { state: { is: "waiting", waitingFor } }, "progress");
+  return again("Slot", slotMs);
+}
+
+/** Whether it waits for slots that were not offered to it yet. */
+export function isInSomeLine({ deps, key }: Turn): boolean {
+  return deps.slots.isWaiting(key) || deps.slots.isWaiting(beginnerOf(key));
+}
+
+/** Beside the slots of a step, which come and go with it. */
+function beginnerOf(key: string): string {
+  return `the beginning of ${key}`;
+}

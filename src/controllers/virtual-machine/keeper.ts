@@ -1,0 +1,178 @@
+import type { Claim, ClaimSpec } from "../../api/index.ts";
+import { again, type Outcome } from "../../runtime/index.ts";
+import { isHeld, type Reservation } from "../claims/index.ts";
+import { combined } from "../failures/index.ts";
+import { failVm } from "./failing.ts";
+import type { KeeperView, Next } from "./next.ts";
+import { idFailures, idsToAvoid } from "./reserve.ts";
+import { isDeleting, type ConnectedTurn } from "./turn.ts";
+
+/** It takes nothing that a quota counts: what it holds was another's, and is again. */
+const noResources = { cpu: 0, memory: "0", storage: "0" };
+
+/** The Claim of the keeper that the object's own Claim names, if it is held for this object. */
+export async function findKeeper(turn: ConnectedTurn): Promise<Claim | undefined> {
+  const { deps, claim, connection } = turn;
+  const named = claim?.spec.keeper;
+  if (claim === undefined || named === undefined) return undefined;
+  const found = await deps.ledger.read(connection.systemId, named.externalId);
+  return found !== undefined && isFor(found.spec, claim.spec) ? found : undefined;
+}
+
+function isFor(keeper: ClaimSpec, { owner, installation, keeper: named }: ClaimSpec): boolean {
+  const isOurs = keeper.installation === installation && keeper.owner.uid === owner.uid;
+  const isIt = keeper.role === "Keeper" && keeper.identity === named?.identity;
+  return isHeld(keeper) && isOurs && isIt;
+}
+
+/** What stands under the keeper's Claim. Its power is never asked for: it has none. */
+export async function lookAtKeeper(turn: ConnectedTurn): Promise<KeeperView | undefined> {
+  const { keeper, driver } = turn;
+  if (keeper === undefined) return undefined;
+  const { spec } = keeper;
+  const since = spec.reservedAt === undefined ? {} : { sinceMs: Date.parse(spec.reservedAt) };
+  return { claim: spec, seen: await driver.observe(spec, { withoutPower: true, ...since }) };
+}
+
+/**
+ * Chooses a keeper and reserves it. Which one it is stands in the object's own Claim before the
+ * keeper has one, so that no crash can make a second.
+ */
+export async function chooseKeeper(
+  turn: ConnectedTurn,
+  { from }: Next & { do: "keep" },
+): Promise<Outcome> {
+  const { claim, deps, driver, connection } = turn;
+  if (claim === undefined) return again("NotClaimed");
+  const { keeper: named } = claim.spec;
+  if (named !== undefined) return reserveKeeper(turn, claim, named);
+  const known = deps.ledger
+    .keepersFor(claim.spec.owner.namespace, connection.systemId)
+    .find((keeper) => isUsable(keeper, claim.spec, from));
+  if (known === undefined && from !== undefined) return again("KeeperGone");
+  if (known !== undefined) {
+    const { externalId, identity } = known;
+    turn.claim = await deps.ledger.record(claim, { keeper: { externalId, identity } });
+    return again("KeeperChosen");
+  }
+  const id = await driver.propose(idsToAvoid(turn));
+  if (!id.ok) return failVm(turn, id.failure);
+  const keeper = { externalId: id.value, identity: deps.random.uuid() };
+  turn.claim = await deps.ledger.record(claim, { keeper });
+  return again("KeeperChosen");
+}
+
+/** The one that is meant; else one that was let go on this node, for an object of this name. */
+function isUsable(
+  keeper: ClaimSpec,
+  { owner, node }: ClaimSpec,
+  from: string | undefined,
+): boolean {
+  if (from !== undefined) return keeper.externalId === from;
+  return (
+    isLetGo(keeper) && keeper.everStood && keeper.owner.name === owner.name && keeper.node === node
+  );
+}
+
+async function reserveKeeper(
+  turn: ConnectedTurn,
+  claim: Claim,
+  { externalId, identity }: NonNullable<ClaimSpec["keeper"]>,
+): Promise<Outcome> {
+  const { deps, connection, vm } = turn;
+  const there = (await deps.ledger.read(connection.systemId, externalId))?.spec;
+  if (there === undefined) {
+    // A new one is made to give disks to, and never to take any from.
+    return isDeleting(vm) ? reserveNew(turn, claim) : giveUpKeeper(turn, claim);
+  }
+  if (isFor(there, claim.spec)) return again("KeeperReserved");
+  // What somebody else has, or what rests, is of no use.
+  const isIt = isLetGo(there) && there.identity === identity;
+  return isIt ? takeUp(turn, claim, there) : giveUpKeeper(turn, claim);
+}
+
+async function takeUp(turn: ConnectedTurn, claim: Claim, there: ClaimSpec): Promise<Outcome> {
+  const { node = "", preflightVolumes = [] } = there;
+  const reservation = reservationOf(turn, claim, node);
+  const kept = { role: "Keeper", ...keptOf(there, claim.spec) } as const;
+  return concludeKeeper(turn, claim, { ...reservation, preflightVolumes, kept });
+}
+
+function isLetGo({ role, state }: ClaimSpec): boolean {
+  return role === "Keeper" && state === "Released";
+}
+
+async function reserveNew(turn: ConnectedTurn, claim: Claim): Promise<Outcome> {
+  const { deps, driver } = turn;
+  const { node = "" } = claim.spec;
+  const reservation = reservationOf(turn, claim, node);
+  const draft = deps.ledger.draft(reservation);
+  const found = await driver.preflight({ claim: draft, node, shape: {}, disks: [] });
+  if (found.findings.some(({ category }) => idFailures.has(category))) {
+    turn.memory.avoid.push(reservation.externalId);
+    return giveUpKeeper(turn, claim);
+  }
+  if (found.findings.length > 0) return failVm(turn, combined(found.findings));
+  const { volumesBefore: preflightVolumes } = found;
+  return concludeKeeper(turn, claim, { ...reservation, preflightVolumes });
+}
+
+function reservationOf(
+  { connection, vm }: ConnectedTurn,
+  { spec }: Claim,
+  node: string,
+): Reservation {
+  const { externalId = "", identity = "" } = spec.keeper ?? {};
+  const { name, systemId } = connection;
+  return {
+    vm,
+    hypervisor: { name, systemId },
+    externalId,
+    idChosenBy: "Berth",
+    identity,
+    node,
+    resources: noResources,
+    preflightVolumes: [],
+    kept: { role: "Keeper" },
+  };
+}
+
+/** It stays the keeper of the name that stands in its mark, whoever takes it up. */
+function keptOf(
+  { everStood, volumes = [], owner }: ClaimSpec,
+  { owner: { uid } }: ClaimSpec,
+): Pick<ClaimSpec, "everStood" | "volumes" | "owner"> {
+  return { everStood, volumes, owner: { ...owner, ...(uid === undefined ? {} : { uid }) } };
+}
+
+async function concludeKeeper(
+  turn: ConnectedTurn,
+  claim: Claim,
+  reservation: Reservation,
+): Promise<Outcome> {
+  const reserved = await turn.deps.ledger.reserve(reservation);
+  if (reserved.is === "taken") return giveUpKeeper(turn, claim);
+  turn.keeper = reserved.claim;
+  return again("KeeperReserved");
+}
+
+async function giveUpKeeper(turn: ConnectedTurn, claim: Claim): Promise<Outcome> {
+  turn.claim = await turn.deps.ledger.forgetKeeper(claim);
+  return again("KeeperGivenUp");
+}
+
+/** The keeper's own Claim first: should a crash come between, the other still leads to it. */
+export async function dropKeeper(
+  turn: ConnectedTurn,
+  { how }: Next & { do: "dropKeeper" },
+): Promise<Outcome> {
+  const { deps, claim, keeper, key } = turn;
+  if (claim === undefined) return again("NotClaimed");
+  if (keeper !== undefined && how === "Retire") await deps.ledger.retire(keeper);
+  if (keeper !== undefined && how === "Release") {
+    await deps.ledger.release(keeper, `it keeps disks of the VirtualMachine ${key}`);
+  }
+  turn.claim = await deps.ledger.forgetKeeper(claim);
+  turn.keeper = undefined;
+  return again("KeeperClosed");
+}

@@ -1,0 +1,160 @@
+import { answered } from "../../../hypervisor/index.ts";
+import type { Answer, Begun, Failure, Fence, HandOver } from "../../../hypervisor/index.ts";
+import { machinePath } from "../config-reader.ts";
+import type { DriverContext } from "../context.ts";
+import { drivesOf, volumesOf } from "../references.ts";
+import { listVolumes } from "../storages.ts";
+import { parseVolume } from "../translate/volumes.ts";
+import { begunOf, refused } from "./begun.ts";
+import { send } from "./change.ts";
+import { notStamped } from "./config-change.ts";
+import { standAt, type Standing } from "./standing.ts";
+
+/** A volume on its way, between two machines that were both proven ours. */
+interface Way {
+  readonly operation: HandOver;
+  readonly giver: Standing;
+  readonly receiver: Standing;
+  readonly slot: string;
+}
+
+/**
+ * Hands a volume over to another machine of ours on the same node. The server renames it after its
+ * new owner, takes it off the one and puts it into the other; both digests go along, so neither
+ * machine can have changed. A worker that died in between is finished here: what bears the new
+ * owner's name and nobody refers to is put where it belongs.
+ */
+export async function handOver(
+  context: DriverContext,
+  operation: HandOver,
+  fence: Fence,
+): Promise<Begun> {
+  const { volume, to } = operation;
+  const giver = await standAt(context, operation);
+  if (!giver.ok) return giver.begun;
+  const receiver = await standAt(context, to);
+  if (!receiver.ok) return receiver.begun;
+  const { place, config, mark } = receiver.standing;
+  if (place.node !== giver.standing.place.node) return refused(elsewhere(operation, place.node));
+  const slot = mark.disks[to.disk];
+  if (slot === undefined) return refused(notStamped(to.disk));
+  const way = { operation, giver: giver.standing, receiver: receiver.standing, slot };
+  const isThere = await isListed(context, place.node, volume);
+  if (!isThere.ok) return refused(isThere.failure);
+  if (!isThere.value) return await finish(context, way, fence);
+  if (config.values[slot] !== undefined) return refused(occupied(operation));
+  return await begin(context, way, fence);
+}
+
+async function begin(context: DriverContext, way: Way, fence: Fence): Promise<Begun> {
+  const { operation, giver, receiver, slot } = way;
+  const { volume, to } = operation;
+  const held = drivesOf(giver.config).find(([, text]) => volumesOf(text).includes(volume));
+  if (held === undefined) return refused(notHeld(operation));
+  const params = {
+    disk: held[0],
+    "target-vmid": to.claim.externalId,
+    "target-disk": slot,
+    digest: giver.config.digest,
+    "target-digest": receiver.config.digest,
+  };
+  const path = machinePath(giver.place, "/move_disk");
+  const result = await context.api.write("POST", { path, params }, () => fence.mayWrite());
+  const begun = begunOf(result, `hand ${volume} over to VM ${to.claim.externalId}`);
+  return begun.outcome === "refused" ? refused(immovable(operation, begun.failure)) : begun;
+}
+
+/** Whether the storage has it under this name. A storage that cannot be read is a failure. */
+async function isListed(
+  context: DriverContext,
+  node: string,
+  volume: string,
+): Promise<Answer<boolean>> {
+  const vmid = parseVolume(volume)?.owner ?? "";
+  const listed = await volumesUnder(context, volume, { node, vmid });
+  return listed.ok ? answered(listed.value.includes(volume)) : listed;
+}
+
+async function volumesUnder(
+  { api }: DriverContext,
+  beside: string,
+  { node, vmid }: { readonly node: string; readonly vmid: string },
+): Promise<Answer<readonly string[]>> {
+  const { storage = "" } = parseVolume(beside) ?? {};
+  const listed = await listVolumes(api, { node, storage }, { content: "images", vmid });
+  if (!listed.ok) return listed;
+  const own = listed.value.filter(({ externalId }) => externalId === vmid);
+  return answered(own.map(({ volume }) => volume));
+}
+
+/** The volume is no longer under its old name: it has come, or it was left on the way. */
+async function finish(context: DriverContext, way: Way, fence: Fence): Promise<Begun> {
+  const { operation, receiver, slot } = way;
+  const { volume, to } = operation;
+  const { config, place } = receiver;
+  if (config.values[slot] !== undefined) return { outcome: "done" };
+  const receives = { node: place.node, vmid: place.externalId };
+  const listed = await volumesUnder(context, volume, receives);
+  if (!listed.ok) return refused(listed.failure);
+  const drives = [...drivesOf(config), ...config.pending.leavingDrives];
+  const used = new Set(drives.flatMap(([, text]) => volumesOf(text)));
+  const before = new Set(to.claim.preflightVolumes);
+  const left = listed.value.filter((id) => !used.has(id) && !before.has(id));
+  const [found] = left;
+  if (found === undefined || left.length > 1) return refused(astray(operation, left));
+  const change = { set: { [slot]: found }, remove: [] };
+  return await send(context, { standing: receiver, change }, fence);
+}
+
+function elsewhere({ to }: HandOver, node: string): Failure {
+  const { externalId } = to.claim;
+  return {
+    category: "ConfigurationError",
+    message: `a volume can be handed over on one node only, and ${externalId} is on ${node}`,
+  };
+}
+
+function occupied({ volume, to }: HandOver): Failure {
+  const { externalId } = to.claim;
+  return {
+    category: "OrphanedVolumes",
+    message: `${volume} cannot be handed over: VM ${externalId} has another disk ${to.disk}`,
+    remedy: `Detach the disk ${to.disk} of VM ${externalId}, which nobody but Berth should use.`,
+  };
+}
+
+function notHeld({ volume, claim }: HandOver): Failure {
+  return {
+    category: "OrphanedVolumes",
+    message: `${volume} has to stay, and VM ${claim.externalId} does not refer to it any more`,
+    remedy:
+      `Attach it again (qm rescan --vmid ${claim.externalId}), ` +
+      "or move it to another machine by hand.",
+  };
+}
+
+/** Whatever the server says of it: what has to stay and cannot be moved stops there. */
+function immovable({ volume, claim, to }: HandOver, failure: Failure): Failure {
+  if (failure.category !== "CreationFailed" && failure.category !== "ConfigurationError") {
+    return failure;
+  }
+  const target = to.claim.externalId;
+  return {
+    ...failure,
+    category: "OrphanedVolumes",
+    message: `${volume} has to stay and cannot be moved to VM ${target}: ${failure.message}`,
+    remedy:
+      `Remove what holds it (a snapshot: qm listsnapshot ${claim.externalId}), copy its data away, ` +
+      "or set onDelete: Delete for the disk, or spec.deletionPolicy: Retain for the machine.",
+  };
+}
+
+function astray({ volume, to }: HandOver, left: readonly string[]): Failure {
+  const where =
+    left.length === 0 ? "it is nowhere to be found" : `any of these may be it: ${left.join(", ")}`;
+  return {
+    category: "OrphanedVolumes",
+    message: `${volume} left its machine and did not come to VM ${to.claim.externalId}: ${where}`,
+    remedy: `Put it into VM ${to.claim.externalId} by hand (qm set), as the disk ${to.disk}.`,
+  };
+}
