@@ -20,10 +20,10 @@ export interface ConnectEnvironment {
 
 /** The one place that knows which types of hypervisors there are. A new driver is a line here. */
 export function createConnect(environment: ConnectEnvironment): Connect {
-  return (hypervisor, credentials) => {
+  return (hypervisor, credentials, unlock) => {
     switch (hypervisor.spec.type) {
       case "proxmox":
-        return connectProxmox(hypervisor, credentials ?? {}, environment);
+        return connectProxmox(hypervisor, { ...environment, credentials, unlock });
       case "libvirt":
       case "vsphere":
         return missingDriver(hypervisor.spec.type);
@@ -46,20 +46,18 @@ type Dialect = Pick<HypervisorDriver, "fit" | "changeOf">;
 
 function connectProxmox(
   { metadata, spec }: Hypervisor,
-  credentials: Credentials,
-  environment: ConnectEnvironment,
+  environment: ConnectEnvironment & {
+    readonly credentials: Credentials | undefined;
+    readonly unlock?: Credentials | undefined;
+  },
 ): HypervisorDriver {
+  const { credentials = {}, unlock } = environment;
   const { name: hypervisor = "" } = metadata;
-  const { ca, fingerprints, serverName } = spec.tls ?? {};
   const token = { id: credentials["tokenId"] ?? "", secret: credentials["tokenSecret"] ?? "" };
   const transport = httpsTransport({
     endpoints: spec.endpoints,
     token,
-    tls: {
-      ...(ca === undefined ? {} : { ca }),
-      ...(fingerprints === undefined ? {} : { fingerprints }),
-      ...(serverName === undefined ? {} : { serverName }),
-    },
+    tls: trustOf(spec.tls ?? {}),
     timeoutMs: spec.limits.callTimeoutSeconds * 1000,
     clock: environment.clock,
     onCertificate: noteEarliest((ms) => environment.noteCertificate("hypervisor", hypervisor, ms)),
@@ -74,11 +72,30 @@ function connectProxmox(
     tokenId: token.id,
     random: environment.random,
     callsPerNode: spec.limits.callsPerNode,
+    unlock: unlock && accountOf(unlock),
     settings: {
       ...(spec.idRange === undefined ? {} : { idRange: spec.idRange }),
       exclusiveStorages: exclusive.map(({ name }) => name),
     },
   });
+}
+
+function trustOf({
+  ca,
+  fingerprints,
+  serverName,
+}: NonNullable<Hypervisor["spec"]["tls"]>): Parameters<typeof httpsTransport>[0]["tls"] {
+  return {
+    ...(ca === undefined ? {} : { ca }),
+    ...(fingerprints === undefined ? {} : { fingerprints }),
+    ...(serverName === undefined ? {} : { serverName }),
+  };
+}
+
+/** Root's own login, which alone may clear a lock. */
+function accountOf(secret: Credentials): { username: string; password: string } | undefined {
+  const { username, password } = secret;
+  return username === undefined || password === undefined ? undefined : { username, password };
 }
 
 /** Of several endpoints the one whose certificate ends first is the one to worry about. */

@@ -13,13 +13,14 @@ import {
   type EventRecorder,
   type RetryPolicy,
   type Slots,
-  type Source,
 } from "../runtime/index.ts";
 import { Ledger, reconcileClaim, WrittenObjects } from "./claims/index.ts";
 import { Connections, reconcileHypervisor, type Session } from "./hypervisor/index.ts";
 import type { Informers } from "./informers.ts";
 import type { Meters } from "./meters.ts";
 import type { ControllersOptions } from "./options.ts";
+import { Sweeps } from "./orphan/index.ts";
+import { onlyComplete, orphanWork } from "./orphan-work.ts";
 import { createMakingTime, createReports, type Reports } from "./reports/index.ts";
 import { Places, reconcileVm, TaskPace, type VmMemory } from "./virtual-machine/index.ts";
 import { imagesWanted, reconcileImage, wishesFor, type ImageMemory } from "./vm-image/index.ts";
@@ -62,7 +63,11 @@ export class Reign {
   readonly #sessions = new Map<string, Session>();
   readonly #vmMemory = new Map<string, VmMemory>();
   readonly #imageMemory = new Map<string, ImageMemory>();
-  readonly #controllers: Record<"claim" | "hypervisor" | "image" | "vm", Controller>;
+  readonly #sweeps = new Sweeps();
+  readonly #controllers: Record<
+    "claim" | "hypervisor" | "image" | "vm" | "sweep" | "orphan",
+    Controller
+  >;
   readonly #reports: Reports;
   readonly #unlisten: () => void;
   readonly #unfollow: () => void;
@@ -92,7 +97,9 @@ export class Reign {
       hypervisor: this.#startHypervisors(),
       image: this.#startImages(),
       vm: this.#startVms(),
+      ...this.#startOrphans(),
     };
+    this.#sweeps.wake = (name) => this.#controllers.sweep.wake(name);
     this.#unlisten = this.#connections.on({
       changed: (name) => this.#hypervisorChanged(name),
       improved: (name) => this.#retryFailed(name),
@@ -155,6 +162,7 @@ export class Reign {
       ledger: this.#ledger,
       objects: this.#hypervisors,
       sessions: this.#sessions,
+      suspicionOf: (name: string) => this.#sweeps.suspicionOf(name),
       reports: this.#reports,
       lookNow: (name: string) => this.#controllers.hypervisor.wake(name),
     };
@@ -241,9 +249,23 @@ export class Reign {
     });
   }
 
+  /** What looks for things that nothing declares, and what does what is decided about them. */
+  #startOrphans(): Record<"sweep" | "orphan", Controller> {
+    const work = orphanWork(this.#ground, {
+      connections: this.#connections,
+      ledger: this.#ledger,
+      events: this.#events,
+      sweeps: this.#sweeps,
+      wakeOrphan: (name) => this.#controllers.orphan.wake(name),
+      improved: (name) => this.#retryFailed(name),
+    });
+    return { sweep: this.#start(work.sweep), orphan: this.#start(work.orphan) };
+  }
+
   #hypervisorChanged(name: string): void {
     const { informers, slots } = this.#ground;
     slots.refresh();
+    this.#controllers.sweep.wake(name);
     this.#wakePaced(keysOf(informers.vms, "hypervisor", name));
     for (const { metadata } of informers.images.list()) {
       this.#controllers.image.wake(objectKey(metadata));
@@ -313,11 +335,6 @@ function looksAs(
 function standing({ status }: VirtualMachine): unknown {
   const { hypervisor, externalId, conditions = [] } = status ?? {};
   return [hypervisor, externalId, conditions.find(({ type }) => type === "Provisioned")?.status];
-}
-
-/** A source without keys: only that it is complete is waited for. */
-function onlyComplete<Read extends KubeObject>({ synced }: Informer<Read>): Source {
-  return { synced, keys: () => [], on: () => () => undefined };
 }
 
 function keysOf(vms: Informer<VirtualMachine>, index: string, value: string): string[] {

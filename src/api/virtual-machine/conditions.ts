@@ -20,6 +20,7 @@ export const vmReasonMeanings = {
   Stopping: "The machine is being stopped.",
   Stopped: "The machine is powered off.",
   Suspended: "The machine's memory is saved and it does not run.",
+  Unlocking: "A lock that a dead task of ours left is being cleared.",
   Moving: "The machine is on its way to another node or hypervisor.",
   RestartRequired: "A change waits for the next restart, because updatePolicy allows none.",
   Drifted: "The machine was changed by hand, and driftPolicy is Warn.",

@@ -12,6 +12,7 @@ import { describe } from "./describe.ts";
 import { doctor } from "./doctor.ts";
 import { edit } from "./edit.ts";
 import { get } from "./get.ts";
+import { orphans } from "./orphans.ts";
 import { plan } from "./plan.ts";
 import { restore } from "./restore.ts";
 import { sim } from "./sim.ts";
@@ -33,6 +34,7 @@ export const commands: readonly Command[] = [
   edit,
   wait,
   deleteCommand,
+  orphans,
   pause,
   resume,
   retry,

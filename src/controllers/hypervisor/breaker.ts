@@ -43,6 +43,7 @@ export function guarded(driver: HypervisorDriver, options: BreakerOptions): Hype
     look: (task) => call(() => driver.look(task)),
     recall: (claim, sinceMs, hints) => call(() => driver.recall(claim, sinceMs, hints)),
     leftovers: (claim) => call(() => driver.leftovers(claim)),
+    survey: (known) => call(() => driver.survey(known)),
     images: (place) => call(() => driver.images(place)),
     discs: (place) => call(() => driver.discs(place)),
     // A silent agent is the guest's affair: `guest` passes unwatched.

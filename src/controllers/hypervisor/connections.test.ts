@@ -32,7 +32,10 @@ function ready(health: "Healthy" | "Unhealthy", isUsable = true): Reach {
   // cast: nobody looks at the driver or at the rest of the spec here.
   const driver = {} as HypervisorDriver;
   const spec = {} as Connection["spec"];
-  return { is: "ready", connection: { name: "lab", systemId: "s", driver, spec, inventory } };
+  return {
+    is: "ready",
+    connection: { name: "lab", systemId: "s", driver, spec, capabilities: [], inventory },
+  };
 }
 
 describe("what is heard of a hypervisor", () => {

@@ -1,14 +1,18 @@
 import type { Hypervisor, HypervisorSpec } from "../../api/index.ts";
-import type { Failure, HypervisorDriver, Inventory } from "../../hypervisor/index.ts";
+import type { Capability, Failure, HypervisorDriver, Inventory } from "../../hypervisor/index.ts";
 import { jsonEqual } from "../../kernel/json.ts";
 
 /** What a Secret holds, as texts. */
 export type Credentials = Readonly<Record<string, string>>;
 
-/** Makes the driver of a Hypervisor. It opens nothing by itself; credentials are never kept. */
+/**
+ * Makes the driver of a Hypervisor. It opens nothing by itself; credentials are never kept. Those
+ * for unlocking are of another account, and are used for nothing else.
+ */
 export type Connect = (
   hypervisor: Hypervisor,
   credentials: Credentials | undefined,
+  unlockCredentials?: Credentials,
 ) => HypervisorDriver;
 
 /** A hypervisor that answered, is who it should be, and was looked at whole. */
@@ -17,6 +21,8 @@ export interface Connection {
   readonly systemId: string;
   readonly driver: HypervisorDriver;
   readonly spec: HypervisorSpec;
+  /** What this hypervisor can do, with the credentials that were given. */
+  readonly capabilities: readonly Capability[];
   /** What was seen at the last tick. */
   readonly inventory: Inventory;
 }

@@ -19,7 +19,7 @@ import { describeFailure } from "../failures/index.ts";
 import type { Reports } from "../reports/index.ts";
 import { guarded } from "./breaker.ts";
 import type { Connect, Connections } from "./connections.ts";
-import { planCredentials, planIdentity, type Trouble } from "./plan.ts";
+import { mayUnlock, planCredentials, planIdentity, type Trouble } from "./plan.ts";
 import { hypervisorStatusOf, type HypervisorView } from "./status.ts";
 import { freeSecret, readSecret, type SecretView } from "./steps.ts";
 
@@ -35,6 +35,8 @@ export interface HypervisorDeps {
   /** With the index `hypervisor`. */
   readonly vms: Informer<VirtualMachine>;
   readonly sessions: Map<string, Session>;
+  /** What is suddenly not there any more, for people; nothing where nothing is suspicious. */
+  readonly suspicionOf?: (hypervisor: string) => string | undefined;
   readonly reports: Pick<Reports, "became">;
   /** Has a hypervisor looked at now, and not at the next tick. */
   readonly lookNow: (hypervisor: string) => void;
@@ -84,11 +86,22 @@ export async function reconcileHypervisor(key: string, deps: HypervisorDeps): Pr
     closeSession(key, deps);
     return troubled(held, deps, refused);
   }
-  const session = sessionOf(held, deps, secret);
+  const unlock = await unlockSecret(held, deps);
+  const session = sessionOf(held, deps, { secret, unlock });
   heedWord(session, held);
   const waitMs = session.retryAtMs - deps.clock.nowMs();
   if (waitMs > 0) return again("Backoff", Math.min(waitMs, tickMsOf(held, deps)));
-  return tick(held, deps, { session, secret });
+  return tick(held, deps, { session, secret, unlock });
+}
+
+/** The account for unlocking, if there is one and it was given for these endpoints. */
+async function unlockSecret(
+  hypervisor: Hypervisor,
+  { client }: HypervisorDeps,
+): Promise<SecretView | undefined> {
+  const secret = await readSecret(client, hypervisor, "unlockCredentials");
+  if (secret === undefined || "failure" in secret) return undefined;
+  return mayUnlock(hypervisor, secret) ? secret : undefined;
 }
 
 /** A person who asks for another try need not wait for the next one. */
@@ -127,36 +140,40 @@ async function holdInUse(
     return objects.note(added);
   }
   if (isUsed) return hypervisor;
-  const ref = hypervisor.spec.credentials?.secretRef;
-  if (ref !== undefined && !isSecretShared(hypervisor, deps)) {
+  for (const use of ["credentials", "unlockCredentials"] as const) {
+    const ref = hypervisor.spec[use]?.secretRef;
+    if (ref === undefined || isSecretShared(hypervisor, deps, ref)) continue;
     await freeSecret(client, `${ref.namespace}/${ref.name}`);
   }
   await removeFinalizer<Hypervisor>(kind, hypervisor, finalizers.inUse);
   return undefined;
 }
 
-function isSecretShared({ metadata, spec }: Hypervisor, { hypervisors }: HypervisorDeps): boolean {
-  const ref = spec.credentials?.secretRef;
-  return hypervisors.list().some((other) => {
-    const theirs = other.spec.credentials?.secretRef;
-    const isSame = theirs?.namespace === ref?.namespace && theirs?.name === ref?.name;
-    return other.metadata.uid !== metadata.uid && isSame;
+function isSecretShared(
+  { metadata }: Hypervisor,
+  { hypervisors }: HypervisorDeps,
+  ref: { readonly namespace: string; readonly name: string },
+): boolean {
+  const others = hypervisors.list().filter((other) => other.metadata.uid !== metadata.uid);
+  const refs = others.flatMap(({ spec }) => [spec.credentials, spec.unlockCredentials]);
+  return refs.some((theirs) => {
+    return theirs?.secretRef.namespace === ref.namespace && theirs.secretRef.name === ref.name;
   });
 }
 
 function sessionOf(
   hypervisor: Hypervisor,
   deps: HypervisorDeps,
-  secret: SecretView | undefined,
+  { secret, unlock }: Pick<Look, "secret" | "unlock">,
 ): Session {
   const { name = "" } = hypervisor.metadata;
   const { endpoints, tls, credentials, limits, idRange, storages } = hypervisor.spec;
   const parts = [endpoints, tls, credentials, limits, idRange, storages, secret?.resourceVersion];
-  const madeFrom = JSON.stringify(parts);
+  const madeFrom = JSON.stringify([...parts, unlock?.key, unlock?.resourceVersion]);
   const old = deps.sessions.get(name);
   if (old?.madeFrom === madeFrom) return old;
   closeSession(name, deps);
-  const driver = deps.connect(hypervisor, secret?.credentials);
+  const driver = deps.connect(hypervisor, secret?.credentials, unlock?.credentials);
   const asked = hypervisor.metadata.annotations?.[annotations.reconcileAt];
   const doubt = (): void => {
     if (deps.connections.doubt(name)) deps.lookNow(name);
@@ -178,6 +195,7 @@ function sessionOf(
 interface Look {
   readonly session: Session;
   readonly secret: SecretView | undefined;
+  readonly unlock: SecretView | undefined;
 }
 
 async function tick(hypervisor: Hypervisor, deps: HypervisorDeps, look: Look): Promise<Outcome> {
@@ -231,18 +249,22 @@ interface Connected extends Look {
 async function connected(
   hypervisor: Hypervisor,
   deps: HypervisorDeps,
-  { session, secret, system, inventory }: Connected,
+  { session, secret, unlock, system, inventory }: Connected,
 ): Promise<Outcome> {
   const { name = "" } = hypervisor.metadata;
   const { spec } = hypervisor;
-  const credentials: HypervisorStatus["credentials"] = secret && {
-    secret: secret.key,
-    resourceVersion: secret.resourceVersion,
-    endpoints: [...spec.endpoints],
+  const used = (view: SecretView): NonNullable<HypervisorStatus["credentials"]> => {
+    const { key, resourceVersion } = view;
+    return { secret: key, resourceVersion, endpoints: [...spec.endpoints] };
   };
-  await write(hypervisor, deps, { is: "connected", system, inventory, credentials });
-  const { systemId } = system;
-  const connection = { name, systemId, driver: session.shared, spec, inventory };
+  const credentials = secret && used(secret);
+  const unlockCredentials = unlock && used(unlock);
+  const suspicion = deps.suspicionOf?.(name);
+  const given = { credentials, unlockCredentials };
+  await write(hypervisor, deps, { is: "connected", system, inventory, ...given, suspicion });
+  const { systemId, capabilities } = system;
+  const { shared: driver } = session;
+  const connection = { name, systemId, driver, spec, capabilities, inventory };
   deps.connections.set(name, { is: "ready", connection });
   return again("Tick", tickMsOf(hypervisor, deps));
 }

@@ -4,7 +4,7 @@ import type { Answer, Failure } from "../../hypervisor/index.ts";
 import { objectKey } from "../../kernel/object.ts";
 import { resolveVm, type Resolved } from "./dependencies.ts";
 import type { Desired } from "./desired.ts";
-import { cloningOf } from "./fills.ts";
+import { cloningOf, takesOf } from "./fills.ts";
 import { keptDisks } from "./kept-disks.ts";
 import { madeFrom } from "./made-from.ts";
 import type { Declared } from "./next.ts";
@@ -213,12 +213,6 @@ type Disk = NonNullable<VirtualMachine["spec"]["disks"]>[number];
 
 function diskNames({ spec }: VirtualMachine, isOne: (disk: Disk) => boolean): string[] {
   return (spec.disks ?? []).filter(isOne).map(({ name }) => name);
-}
-
-/** A volume that becomes the machine's own. */
-function takesOf({ spec }: VirtualMachine): Readonly<Record<string, string>> {
-  const { importedDisk } = spec.source ?? {};
-  return importedDisk?.mode === "Take" ? { [importedDisk.disk]: importedDisk.diskId } : {};
 }
 
 function onDeleteOf({ spec }: VirtualMachine): Declared["onDelete"] {

@@ -39,10 +39,17 @@ export async function performStep(turn: ConnectedTurn, step: Step): Promise<Outc
     ...(step.name === "Start" ? { handled: restartHandled(turn) } : {}),
   });
   turn.isOpen = true;
+  tellUnlock(turn, step);
   if (step.name === "PutSeed" && turn.seen !== undefined) memory.sight = turn.seen;
   deps.reports.opened(operation);
   const begun = await driver.begin(repeated(turn, step), deps.fence);
   return conclude(turn, { step, operation, begun, key });
+}
+
+/** Every use of the account for unlocking is told. */
+function tellUnlock({ deps, vm }: ConnectedTurn, { name, intent: message }: Step): void {
+  if (name !== "Unlock" && name !== "ClearHusk") return;
+  deps.events.event(vm, { type: "Warning", reason: "UnlockUsed", message });
 }
 
 /** A new leader: until the requests of the one before can no longer land, nothing is sent. */

@@ -1,6 +1,8 @@
 export type { Declaration } from "./declaration.ts";
 export { desireMachine, type Desired } from "./desired.ts";
 export type { Declared, Next, OpenOperation, PlanInput } from "./next.ts";
+export { forbidden } from "./permissions.ts";
+export { namedVolumes } from "./plan-claim.ts";
 export { Places } from "./places.ts";
 export { planVm } from "./plan.ts";
 export { previewNewVm, previewVm, type Dialect, type Preview } from "./preview.ts";

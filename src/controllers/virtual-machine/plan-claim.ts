@@ -36,6 +36,22 @@ export function withLeftovers(
   return found.length === 0 ? undefined : [...volumes, ...found];
 }
 
+/** All that goes with a machine: what the Claim, its mark or its own leftovers name. */
+export function namedVolumes(
+  claim: ClaimSpec,
+  machine: Machine,
+  leftovers: readonly Leftover[],
+): ClaimVolume[] {
+  const volumes = withLeftovers(claim, leftovers) ?? claim.volumes ?? [];
+  const added = machine.volumes
+    .filter(({ id, isOwn }) => isOwn && !volumes.some((volume) => volume.id === id))
+    .filter(({ role, disk }) => role !== "Disk" || disk !== undefined)
+    .map(({ id, role, disk, storage, state }) => {
+      return { id, role, storage, state, ...(disk === undefined ? {} : { disk }) };
+    });
+  return [...volumes, ...added];
+}
+
 /** Volumes that the Claim knows already, as they are now, and those that are new. */
 function knownVolumes(declared: Declared, claim: ClaimSpec, machine: Machine): ClaimVolume[] {
   const old = claim.volumes ?? [];

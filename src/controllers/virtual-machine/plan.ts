@@ -1,5 +1,5 @@
 import type { ClaimSpec } from "../../api/index.ts";
-import type { Failure, ForeignSeen, Leftover, Lock, Machine } from "../../hypervisor/index.ts";
+import type { Failure, ForeignSeen, Leftover, Machine, Seen } from "../../hypervisor/index.ts";
 import { proposeNames } from "../../hypervisor/index.ts";
 import { jsonEqual } from "../../kernel/json.ts";
 import { basisOf, deadLock, isUnsettled, stepOrWait, waitForOpen } from "./next.ts";
@@ -30,7 +30,7 @@ function planVmAt(input: PlanInput): Next {
     case "absent":
       return planVmAbsent(input, claim);
     case "opaque":
-      return planVmOpaque(input, claim, seen.lock);
+      return planVmOpaque(input, claim, seen);
     case "foreign":
       return planVmForeign(input, claim, seen);
     case "ours":
@@ -180,10 +180,29 @@ function planVmLeftovers({ declared, leftovers }: PlanInput, claim: ClaimSpec): 
   return { do: "step", step: { name: "RemoveVolume", operation, intent } };
 }
 
-function planVmOpaque(input: PlanInput, claim: ClaimSpec, lock: Lock): Next {
+/** It holds nothing but its lock: with an account that may, it is cleared away. */
+function planVmHusk(
+  claim: ClaimSpec,
+  node: string,
+  hints: NonNullable<PlanInput["huskHints"]>,
+): Next {
+  const operation = { kind: "clearHusk", claim, node, ...hints } as const;
+  const intent = `Destroy the empty reservation ${claim.externalId}, which a dead task left.`;
+  return { do: "step", step: { name: "ClearHusk", operation, intent } };
+}
+
+function planVmOpaque(
+  input: PlanInput,
+  claim: ClaimSpec,
+  seen: Extract<Seen, { at: "opaque" }>,
+): Next {
+  const { lock } = seen;
   if (lock.state !== "Dead") return { do: "wait", kind: "Lock", name: lock.detail };
   if (isUnsettled(input)) return waitForOpen(input);
   const failure = deadLock(claim, lock);
+  if (input.mayUnlock === true && input.huskHints !== undefined) {
+    return planVmHusk(claim, seen.node, input.huskHints);
+  }
   if (input.declared.isDeleting || !mayMoveOn(claim)) return { do: "fail", failure };
   return { do: "moveOn", failure, leaves: "Husk" };
 }

@@ -17,7 +17,7 @@ import { planVm } from "./plan.ts";
 import { seedSecondsLeft } from "./plan-seed.ts";
 import { allWrong, reserveId } from "./reserve.ts";
 import { settleOperation } from "./settling.ts";
-import { needsPower, see } from "./sight.ts";
+import { hintsOf, needsPower, see } from "./sight.ts";
 import {
   annotationOf,
   isDeleting,
@@ -114,6 +114,8 @@ async function observeAndPlan(
     keeper: await lookAtKeeper(turn),
     kept: isDeleting(turn.vm) ? [] : keptDisks(turn),
     changeOf: (path, machine) => driver.changeOf(path, machine),
+    mayUnlock: turn.connection.capabilities.includes("Unlock"),
+    huskHints: hintsOf(turn, claim.spec),
   };
   const next = await lookCloser(turn, input, await recordAndPlan(turn, input));
   return act(turn, next, declaring.value);

@@ -6,7 +6,7 @@ import { combined } from "../failures/index.ts";
 import type { DeclareAnswer } from "./declare.ts";
 import type { Desired } from "./desired.ts";
 import { failVm } from "./failing.ts";
-import { cloningOf } from "./fills.ts";
+import { cloningOf, takesOf } from "./fills.ts";
 import { keptDisks } from "./kept-disks.ts";
 import { overQuota } from "./permissions.ts";
 import { notOurs } from "./plan.ts";
@@ -99,7 +99,8 @@ async function lookAhead(turn: ConnectedTurn, desired: Desired, node: string): P
   const own = [quotaFailure(turn, reservation), await chosenIdFailure(turn, claim)];
   const [, taken] = own;
   const cloning = cloningOf(turn);
-  const draft = { claim, node, shape, disks: newDisks(turn, disks) };
+  const takes = Object.values(takesOf(turn.vm));
+  const draft = { claim, node, shape, disks: newDisks(turn, disks), takes };
   const { findings, volumesBefore } = await turn.driver.preflight(
     cloning === undefined ? draft : { ...draft, clone: cloning },
   );

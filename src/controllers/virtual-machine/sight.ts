@@ -2,6 +2,7 @@ import type { Claim, ClaimSpec } from "../../api/index.ts";
 import type { Seen } from "../../hypervisor/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
 import { cloneHints } from "./fills.ts";
+import type { PlanInput } from "./next.ts";
 import { startIntent } from "./plan-power.ts";
 import { noWorker } from "./settling.ts";
 import { isDeleting, type ConnectedTurn } from "./turn.ts";
@@ -14,16 +15,24 @@ const freshMs = 60_000;
 
 /** What stands under the Claim. Nothing does where nothing was ever sent: preflight has looked. */
 export async function see(turn: ConnectedTurn, claim: Claim, withoutPower: boolean): Promise<Seen> {
-  const { memory, deps, driver, vm } = turn;
+  const { memory, driver } = turn;
   if (isFresh(turn, claim)) return { at: "absent" };
   delete memory.reserved;
   const { sight } = memory;
   delete memory.sight;
   if (sight !== undefined && withoutPower) return sight;
-  const sinceMs = Date.parse(claim.spec.reservedAt ?? formatTime(deps.clock.nowMs()));
+  return driver.observe(claim.spec, { ...hintsOf(turn, claim.spec), withoutPower });
+}
+
+/** By what a machine in the making is told to be ours. */
+export function hintsOf(
+  turn: ConnectedTurn,
+  claim: ClaimSpec,
+): NonNullable<PlanInput["huskHints"]> {
+  const { deps, vm } = turn;
+  const sinceMs = Date.parse(claim.reservedAt ?? formatTime(deps.clock.nowMs()));
   const workerNeverStarted = vm.status?.operation?.task === noWorker;
-  const hints = { sinceMs, workerNeverStarted, withoutPower, ...cloneHints(turn) };
-  return driver.observe(claim.spec, hints);
+  return { sinceMs, workerNeverStarted, ...cloneHints(turn) };
 }
 
 /** Also after a while in line: whoever took the id since keeps it, because making it is refused. */

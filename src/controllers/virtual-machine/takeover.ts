@@ -102,7 +102,7 @@ async function findAdoptable(
     case "unknown":
       return seen.failure;
     case "absent":
-      return vm.spec.adopt === "Only" ? noMachine(draft) : undefined;
+      return vm.spec.adopt === "Only" ? noMachine(draft, driver) : undefined;
     case "opaque":
       return notAdoptable(draft, "it is being made or destroyed");
     case "foreign":
@@ -161,11 +161,29 @@ async function waitForApproval(turn: ConnectedTurn, plan: Plan): Promise<Outcome
   return again("Approval", approvalMs);
 }
 
-function noMachine({ externalId, hypervisor }: ClaimSpec): Failure {
+/** Volumes under the id are no machine: they are named, and nothing is made over them. */
+async function noMachine(draft: ClaimSpec, driver: ConnectedTurn["driver"]): Promise<Failure> {
+  const { externalId, hypervisor } = draft;
+  const leftovers = await driver.leftovers(draft);
+  const volumes = leftovers.ok ? leftovers.value.map(({ volume }) => volume) : [];
+  if (volumes.length > 0) return onlyVolumes(draft, volumes);
   return {
     category: "DependencyNotReady",
     message: `There is no machine ${externalId} on ${hypervisor.name} to adopt.`,
     remedy: "Correct spec.externalId, or set adopt: IfPresent to make one.",
+  };
+}
+
+function onlyVolumes({ externalId, hypervisor }: ClaimSpec, volumes: readonly string[]): Failure {
+  return {
+    category: "OrphanedVolumes",
+    message:
+      `There is no machine ${externalId} on ${hypervisor.name} to adopt, only volumes of an ` +
+      `earlier one: ${volumes.join(", ")}. With adopt: Only none is ever made.`,
+    remedy:
+      "To make a machine, set adopt: IfPresent and say its source; to keep the data of a volume, " +
+      "take it as source.importedDisk with mode: Take. What nobody needs: " +
+      `berth orphans destroy ${volumes.join(" ")}.`,
   };
 }
 

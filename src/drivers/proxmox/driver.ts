@@ -4,7 +4,7 @@ import type { HypervisorDriver } from "../../hypervisor/index.ts";
 import { askGuest } from "./agent.ts";
 import { changeOf } from "./changes/change-of.ts";
 import { ConfigReader } from "./config-reader.ts";
-import type { DriverContext, ProxmoxSettings } from "./context.ts";
+import type { DriverContext, ProxmoxSettings, UnlockAccount } from "./context.ts";
 import { fitShape } from "./fit.ts";
 import { Glance } from "./glance.ts";
 import { findDiscs, findImages } from "./images.ts";
@@ -15,6 +15,7 @@ import { begin } from "./operations/begin.ts";
 import { preflight } from "./preflight.ts";
 import { propose } from "./propose.ts";
 import { newestKnown } from "./release.ts";
+import { surveyAll } from "./survey.ts";
 import { readSystem } from "./system.ts";
 import { cancelTask, lookAtTask, recallTasks } from "./tasks.ts";
 import { PveApi } from "./wire/api.ts";
@@ -29,6 +30,8 @@ export interface ProxmoxOptions {
   readonly settings?: ProxmoxSettings;
   /** Calls that one node works on at once. */
   readonly callsPerNode?: number;
+  /** Absent: no lock is ever cleared. */
+  readonly unlock?: UnlockAccount | undefined;
   readonly close?: () => void;
 }
 
@@ -47,6 +50,7 @@ export function proxmoxDriver(options: ProxmoxOptions): HypervisorDriver {
     user: tokenId,
     random,
     settings,
+    unlock: options.unlock,
     release: () => release,
     permissions: () => permissions,
   };
@@ -55,7 +59,9 @@ export function proxmoxDriver(options: ProxmoxOptions): HypervisorDriver {
       const answer = await readSystem(api);
       if (!answer.ok) return answer;
       ({ release, permissions } = answer.value);
-      return answered(answer.value.view);
+      const { view } = answer.value;
+      if (options.unlock === undefined) return answered(view);
+      return answered({ ...view, capabilities: [...view.capabilities, "Unlock"] });
     },
     async inventory() {
       const answer = await readInventory(api);
@@ -76,6 +82,7 @@ export function proxmoxDriver(options: ProxmoxOptions): HypervisorDriver {
     guest: (claim) => askGuest(context, claim),
     changeOf,
     leftovers: (claim) => findLeftovers(context, claim),
+    survey: (known) => surveyAll(context, known),
     images: (place) => findImages(context, place),
     discs: (place) => findDiscs(context, place),
     close: () => options.close?.(),

@@ -140,7 +140,8 @@ async function volumesBefore(
     const volumes = await listVolumes(api, place, { content: "images", vmid: externalId });
     if (!volumes.ok) return volumes;
     const own = volumes.value.filter((row) => row.externalId === externalId);
-    found.push(...own.map(({ volume }) => volume));
+    const taken = new Set(draft.takes ?? []);
+    found.push(...own.map(({ volume }) => volume).filter((volume) => !taken.has(volume)));
   }
   return answered(found);
 }
@@ -164,7 +165,10 @@ function leftoversOf(before: readonly string[], { claim }: Draft): Failure[] {
     {
       category: "OrphanedVolumes",
       message: `volumes of an earlier machine stand under the id ${claim.externalId}: ${volumes.join(", ")}`,
-      remedy: "Remove them or take one over as importedDisk; or choose another externalId.",
+      remedy:
+        `If nobody needs them: berth orphans destroy ${volumes.join(" ")}. To keep the data of ` +
+        "one, take it over as source.importedDisk with mode: Take. Or choose another externalId. " +
+        "Berth goes on by itself.",
     },
   ];
 }

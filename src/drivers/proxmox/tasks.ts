@@ -1,4 +1,4 @@
-import { isJsonObject } from "../../kernel/json.ts";
+import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import { answered, failed } from "../../hypervisor/index.ts";
 import type {
   Answer,
@@ -9,6 +9,7 @@ import type {
   TaskView,
 } from "../../hypervisor/index.ts";
 import { causeOf, classifyError, classifyText, readFailureOf } from "./errors.ts";
+import { present } from "./translate/present.ts";
 import { begunOf } from "./operations/begun.ts";
 import type { PveApi } from "./wire/api.ts";
 import { rowsOf, textOf } from "./wire/rows.ts";
@@ -94,6 +95,9 @@ export interface ListedTask {
   readonly isRunning: boolean;
   /** It ended well: then it left nothing half-made behind. */
   readonly endedWell: boolean;
+  /** When and how it ended. */
+  readonly endMs?: number;
+  readonly end?: string;
 }
 
 const does: Readonly<Record<string, RecalledTask["does"]>> = {
@@ -180,5 +184,13 @@ function parseTask(row: unknown): ListedTask[] {
   // A running task has no end; 8 and 9 also say RUNNING.
   const isRunning = row["endtime"] === undefined || row["status"] === "RUNNING";
   const endedWell = !isRunning && row["status"] === "OK";
-  return [{ task: row["upid"], type, id, user, startMs, isRunning, endedWell }];
+  const task = { task: row["upid"], type, id, user, startMs, isRunning, endedWell };
+  return [isRunning ? task : { ...task, ...endOfRow(row) }];
+}
+
+function endOfRow({ endtime, status }: JsonObject): Pick<ListedTask, "endMs" | "end"> {
+  return present({
+    endMs: typeof endtime === "number" ? endtime * 1000 : undefined,
+    end: typeof status === "string" ? status : undefined,
+  });
 }
