@@ -7,7 +7,7 @@ import { keptSeeds } from "./histories/kept-seeds.ts";
 
 // Where real components are required there is time for more of them.
 const isThorough = process.env["BERTH_REQUIRE_REAL"] === "1";
-const seeds = isThorough ? 2000 : 120;
+const seeds = isThorough ? 3000 : 120;
 
 describe("histories", () => {
   for (const { seed, found } of keptSeeds) {

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { runHistory } from "../src/sim/harness/index.ts";
 import { mutants } from "./mutants/mutants.ts";
-import { runMutant } from "./mutants/run-mutant.ts";
+import { runMutant, shrinkMutant } from "./mutants/run-mutant.ts";
 
 // cast: npm run mutants -- --write made it.
 const recorded = JSON.parse(
@@ -12,6 +12,11 @@ const recorded = JSON.parse(
 const seedOf = new Map(recorded.map(({ name, seed }) => [name, seed]));
 
 describe("a broken safety line is caught", () => {
+  it("there are at least 25 of them, each with a name of its own", () => {
+    assert.ok(mutants.length >= 25);
+    assert.equal(new Set(mutants.map(({ name }) => name)).size, mutants.length);
+  });
+
   for (const mutant of mutants) {
     it(mutant.name, async () => {
       const seed = seedOf.get(mutant.name);
@@ -21,6 +26,17 @@ describe("a broken safety line is caught", () => {
       assert.match(found.failure, /^law \d/);
     });
   }
+
+  it("and its history is made short: few steps of many are enough, and they are told", async () => {
+    const [mutant] = mutants.filter(({ name }) => name === "makes a missing machine anew");
+    assert.ok(mutant !== undefined);
+    const left = await shrinkMutant(mutant, seedOf.get(mutant.name) ?? 0);
+    assert.ok(left !== undefined, "nothing was caught");
+    assert.ok(left.steps.length * 2 <= left.stepsBefore, `${left.steps.length} steps are left`);
+    assert.ok(left.events < left.eventsBefore);
+    assert.ok(left.trace.some((line) => line.includes("declares")));
+    assert.ok(left.trace.every((line) => !line.includes("/cluster/resources: 200")));
+  });
 
   it("and the same seeds break no law as the lines are", async () => {
     for (const seed of new Set(seedOf.values())) {

@@ -1,6 +1,6 @@
 import type { Connect, Credentials } from "../controllers/index.ts";
 import type { Hypervisor } from "../api/index.ts";
-import { httpsTransport, proxmoxDriver } from "../drivers/proxmox/index.ts";
+import { httpsTransport, proxmoxDialect, proxmoxDriver } from "../drivers/proxmox/index.ts";
 import type { HypervisorDriver } from "../hypervisor/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Random } from "../kernel/random.ts";
@@ -20,10 +20,10 @@ export interface ConnectEnvironment {
 
 /** The one place that knows which types of hypervisors there are. A new driver is a line here. */
 export function createConnect(environment: ConnectEnvironment): Connect {
-  return (hypervisor, credentials) => {
+  return (hypervisor, credentials, unlock) => {
     switch (hypervisor.spec.type) {
       case "proxmox":
-        return connectProxmox(hypervisor, credentials ?? {}, environment);
+        return connectProxmox(hypervisor, { ...environment, credentials, unlock });
       case "libvirt":
       case "vsphere":
         return missingDriver(hypervisor.spec.type);
@@ -31,22 +31,33 @@ export function createConnect(environment: ConnectEnvironment): Connect {
   };
 }
 
+/** What a type of hypervisor does with a shape, as far as that is known without asking it. */
+export function dialectOf({ spec, status }: Hypervisor): Dialect | undefined {
+  switch (spec.type) {
+    case "proxmox":
+      return proxmoxDialect(status?.version ?? "");
+    case "libvirt":
+    case "vsphere":
+      return undefined;
+  }
+}
+
+type Dialect = Pick<HypervisorDriver, "fit" | "changeOf">;
+
 function connectProxmox(
   { metadata, spec }: Hypervisor,
-  credentials: Credentials,
-  environment: ConnectEnvironment,
+  environment: ConnectEnvironment & {
+    readonly credentials: Credentials | undefined;
+    readonly unlock?: Credentials | undefined;
+  },
 ): HypervisorDriver {
+  const { credentials = {}, unlock } = environment;
   const { name: hypervisor = "" } = metadata;
-  const { ca, fingerprints, serverName } = spec.tls ?? {};
   const token = { id: credentials["tokenId"] ?? "", secret: credentials["tokenSecret"] ?? "" };
   const transport = httpsTransport({
     endpoints: spec.endpoints,
     token,
-    tls: {
-      ...(ca === undefined ? {} : { ca }),
-      ...(fingerprints === undefined ? {} : { fingerprints }),
-      ...(serverName === undefined ? {} : { serverName }),
-    },
+    tls: trustOf(spec.tls ?? {}),
     timeoutMs: spec.limits.callTimeoutSeconds * 1000,
     clock: environment.clock,
     onCertificate: noteEarliest((ms) => environment.noteCertificate("hypervisor", hypervisor, ms)),
@@ -61,11 +72,30 @@ function connectProxmox(
     tokenId: token.id,
     random: environment.random,
     callsPerNode: spec.limits.callsPerNode,
+    unlock: unlock && accountOf(unlock),
     settings: {
       ...(spec.idRange === undefined ? {} : { idRange: spec.idRange }),
       exclusiveStorages: exclusive.map(({ name }) => name),
     },
   });
+}
+
+function trustOf({
+  ca,
+  fingerprints,
+  serverName,
+}: NonNullable<Hypervisor["spec"]["tls"]>): Parameters<typeof httpsTransport>[0]["tls"] {
+  return {
+    ...(ca === undefined ? {} : { ca }),
+    ...(fingerprints === undefined ? {} : { fingerprints }),
+    ...(serverName === undefined ? {} : { serverName }),
+  };
+}
+
+/** Root's own login, which alone may clear a lock. */
+function accountOf(secret: Credentials): { username: string; password: string } | undefined {
+  const { username, password } = secret;
+  return username === undefined || password === undefined ? undefined : { username, password };
 }
 
 /** Of several endpoints the one whose certificate ends first is the one to worry about. */

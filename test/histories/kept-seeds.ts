@@ -1,4 +1,7 @@
-/** Seeds that found something, with what it was. They are run for ever. */
+/**
+ * Seeds that found something, with what it was. They are run for ever. With every change of the
+ * menu a seed becomes another history; what keeps a line for good is a mutant that breaks it again.
+ */
 export const keptSeeds: readonly { readonly seed: number; readonly found: string }[] = [
   { seed: 12, found: "a volume that a killed worker left was forgotten with its machine" },
   { seed: 16, found: "an empty reservation of a lost request was forgotten" },

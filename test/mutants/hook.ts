@@ -9,12 +9,16 @@ if (mutant === undefined) throw new Error(`no mutant ${process.env["BERTH_MUTANT
 registerHooks({
   load: (url, context, next) => {
     const loaded = next(url, context);
-    if (!url.endsWith(`/${mutant.file}`)) return loaded;
-    const source = textOf(loaded.source);
-    if (source.split(mutant.find).length !== 2) {
-      throw new Error(`${mutant.file} does not have the line of "${mutant.name}" once`);
+    const edits = mutant.edits.filter(({ file }) => url.endsWith(`/${file}`));
+    if (edits.length === 0) return loaded;
+    let source = textOf(loaded.source);
+    for (const { file, find, replace } of edits) {
+      if (source.split(find).length !== 2) {
+        throw new Error(`${file} does not have the line of "${mutant.name}" once`);
+      }
+      source = source.replace(find, () => replace);
     }
-    return { ...loaded, source: source.replace(mutant.find, () => mutant.replace) };
+    return { ...loaded, source };
   },
 });
 

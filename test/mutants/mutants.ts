@@ -1,86 +1,461 @@
-/** A safety line, broken on purpose. The histories must notice, or they prove nothing. */
-export interface Mutant {
-  readonly name: string;
+/** One change of the code. */
+export interface Edit {
   readonly file: string;
   /** The line as it is; it must occur once, so that a change of the code is noticed here. */
   readonly find: string;
   readonly replace: string;
 }
 
-export const mutants: readonly Mutant[] = [
+/**
+ * A safety line, broken on purpose. The histories must notice, or they prove nothing. Where one
+ * line stands behind another, both are broken: each alone is caught by the other.
+ */
+export interface Mutant {
+  readonly name: string;
+  readonly edits: readonly [Edit, ...Edit[]];
+}
+
+const driver = "src/drivers/proxmox";
+const controller = "src/controllers/virtual-machine";
+
+/** Whose it is, before anything is done to it. */
+const ownership: readonly Mutant[] = [
   {
     name: "takes a stranger's machine for its own",
-    file: "src/drivers/proxmox/identity.ts",
-    find: 'return reason === undefined ? { is: "ours", mark } : { is: "foreign", ...reason };',
-    replace: 'return { is: "ours", mark };',
+    edits: [
+      {
+        file: `${driver}/identity.ts`,
+        find: 'return reason === undefined ? { is: "ours", mark } : { is: "foreign", ...reason };',
+        replace: 'return { is: "ours", mark };',
+      },
+    ],
   },
   {
     name: "takes a machine without a mark for its own",
-    file: "src/drivers/proxmox/identity.ts",
-    find: "if (mark === undefined) return unmarked(identity === claim.identity, isBroken);",
-    replace:
-      'if (mark === undefined) return { is: "ours", mark: { ...claim, state: "Owned", disks: {}, networks: {} } };',
+    edits: [
+      {
+        file: `${driver}/identity.ts`,
+        find: "if (mark === undefined) return unmarked(identity === claim.identity, isBroken);",
+        replace:
+          'if (mark === undefined) return { is: "ours", mark: { ...claim, state: "Owned", disks: {}, networks: {} } };',
+      },
+    ],
   },
+  {
+    name: "takes a copied mark for a proof",
+    edits: [
+      {
+        file: `${driver}/identity.ts`,
+        find: "if (mark.identity !== claim.identity || identity !== claim.identity) {",
+        replace: "if (mark.identity !== claim.identity) {",
+      },
+    ],
+  },
+  {
+    name: "switches whatever stands under the id on and off",
+    edits: [
+      {
+        file: `${driver}/operations/power.ts`,
+        find: "  if (!stood.ok) return stood.begun;\n  const { place } = stood.standing;",
+        replace:
+          "  const place = stood.ok\n    ? stood.standing.place\n    : { node: target.at.node, externalId: target.claim.externalId };",
+      },
+    ],
+  },
+  {
+    name: "destroys whatever stands under the id",
+    edits: [
+      {
+        file: `${driver}/operations/destroy.ts`,
+        find: "  if (!stood.ok) return stood.begun;\n  const { place, config } = stood.standing;\n  const volumes = await referencedVolumes(context.api, place, config);\n  if (!volumes.ok) return refused(volumes.failure);",
+        replace:
+          "  const place = { node: operation.at.node, externalId: operation.claim.externalId };\n  const volumes = { value: new Set() };",
+      },
+    ],
+  },
+  {
+    name: "changes a machine without naming its version",
+    edits: [
+      {
+        file: `${driver}/operations/change.ts`,
+        find: "        digest: config.digest,\n",
+        replace: "",
+      },
+    ],
+  },
+  {
+    name: "frees volumes that it cannot tell to be its own",
+    edits: [
+      {
+        file: `${controller}/plan.ts`,
+        find: 'const own = leftovers.filter(({ proof }) => proof === "Claimed" || proof === "MadeUnderMark");',
+        replace: "const own = leftovers;",
+      },
+      {
+        file: `${driver}/operations/destroy.ts`,
+        find: 'if (leftover.proof !== "Claimed" && leftover.proof !== "MadeUnderMark") {',
+        replace: "if (false) {",
+      },
+    ],
+  },
+  {
+    name: "takes volumes that were there before for its own",
+    edits: [
+      {
+        file: `${driver}/leftovers.ts`,
+        find: '  if (before?.includes(volume) === true) return "Before";\n',
+        replace: "",
+      },
+      {
+        file: `${driver}/preflight.ts`,
+        find: "    ...(before.ok ? leftoversOf(before.value, draft) : [before.failure]),\n",
+        replace: "",
+      },
+    ],
+  },
+  {
+    name: "destroys disks that somebody put into its machine",
+    edits: [
+      {
+        file: `${controller}/plan-deletion.ts`,
+        find: "const stays = machine.volumes.filter((volume) => volume.isOwn && !mayGo(claim, volume));",
+        replace:
+          "const stays = machine.volumes.filter((volume) => volume.isOwn && !mayGo(claim, volume) && volume.disk !== undefined);",
+      },
+    ],
+  },
+  {
+    name: "takes the Claim of another object",
+    edits: [
+      {
+        file: "src/controllers/claims/ledger.ts",
+        find: "      if (isHeld(there.spec)) return isSame(there, claim) ? ours(there) : taken(there);\n      if (!this.#isFree(there.spec)) return taken(there);\n",
+        replace: "",
+      },
+      {
+        file: "src/controllers/claims/ledger.ts",
+        find: "if (there === undefined || !isHeld(there.spec)) return undefined;",
+        replace: "return undefined;",
+      },
+      {
+        file: "src/api/claim/rules.ts",
+        find: "\"oldSelf.state in ['Reserved', 'Bound']\"",
+        replace: "\"oldSelf.state in ['None']\"",
+      },
+    ],
+  },
+  {
+    name: "uses an id again that rests",
+    edits: [
+      {
+        file: "src/controllers/claims/ledger.ts",
+        find: 'return this.#claims.byIndex("system", systemId).map(({ spec }) => spec.externalId);',
+        replace:
+          'return this.#claims.byIndex("system", systemId).filter(({ spec }) => isHeld(spec)).map(({ spec }) => spec.externalId);',
+      },
+      {
+        file: "src/controllers/claims/ledger.ts",
+        find: 'return state === "Quarantined" && Date.parse(quarantineUntil) <= this.#options.clock.nowMs();',
+        replace: 'return state === "Quarantined" && quarantineUntil !== "";',
+      },
+    ],
+  },
+];
+
+/** What is written down before, and what is looked at after. */
+const intents: readonly Mutant[] = [
   {
     name: "acts before the intent is written",
-    file: "src/controllers/virtual-machine/effects.ts",
-    find: '  await writeView(turn, {\n    state: { is: "working", reason, message: step.intent },\n    operation,',
-    replace:
-      '  void writeView(turn, {\n    state: { is: "working", reason, message: step.intent },\n    operation,',
-  },
-  {
-    name: "takes what cannot be seen for absent",
-    file: "src/controllers/virtual-machine/plan.ts",
-    find: '    case "unknown":\n      return { do: "fail", failure: seen.failure };',
-    replace: '    case "unknown":\n      return planVmAbsent(input, claim);',
-  },
-  {
-    name: "lets the object go before its volumes are",
-    file: "src/controllers/virtual-machine/plan.ts",
-    find: '  if (leftovers === undefined) return { do: "sweep" };\n  const kept =',
-    replace:
-      '  if (leftovers === undefined) return { do: "finish", how: "Retire" };\n  const kept =',
-  },
-  {
-    name: "does not write down what a failed step left",
-    file: "src/controllers/virtual-machine/plan-deletion.ts",
-    find: '  const volumes = withLeftovers(claim, leftovers);\n  return volumes === undefined ? undefined : { do: "record", change: { volumes } };',
-    replace: "  void withLeftovers(claim, leftovers);\n  return undefined;",
-  },
-  {
-    name: "destroys what should be retained",
-    file: "src/controllers/virtual-machine/plan-deletion.ts",
-    find: 'if (declared.fate === "Retain") return',
-    replace: 'if (declared.fate === "Retain" && claim.node === undefined) return',
-  },
-  {
-    name: "calls a machine Ready whatever its power",
-    file: "src/controllers/virtual-machine/status.ts",
-    find: "return isWhole && seen.machine.power === vm.spec.powerState;",
-    replace: "return isWhole;",
+    edits: [
+      {
+        file: `${controller}/effects.ts`,
+        find: '  await writeView(turn, {\n    state: { is: "working", reason, message: step.intent },\n    operation,',
+        replace:
+          '  void writeView(turn, {\n    state: { is: "working", reason, message: step.intent },\n    operation,',
+      },
+    ],
   },
   {
     name: "acknowledges a write before it is durable",
-    file: "src/store/open-store.ts",
-    find: "      await this.#options.journal.append(batch);",
-    replace: "      void this.#options.journal.append(batch).catch(() => undefined);",
+    edits: [
+      {
+        file: "src/store/open-store.ts",
+        find: "      await this.#options.journal.append(batch);",
+        replace: "      void this.#options.journal.append(batch).catch(() => undefined);",
+      },
+    ],
   },
   {
-    name: "forgets an empty reservation that may be its own",
-    file: "src/controllers/virtual-machine/plan.ts",
-    find: 'leaves: isHusk ? "Husk" : "Nothing"',
-    replace: 'leaves: "Nothing"',
+    name: "sends without the lease",
+    edits: [
+      {
+        file: "src/runtime/leader-lease.ts",
+        find: "    mayWrite: (nowMs = now()) => claim.isHeld(nowMs) && nowMs >= claim.safeAfterMs(),",
+        replace: "    mayWrite: () => true,",
+      },
+    ],
+  },
+  {
+    name: "takes a lost reply for done",
+    edits: [
+      {
+        file: `${driver}/operations/begun.ts`,
+        find: 'return { outcome: "unknown", failure: failureOf(result, attempted) };',
+        replace: 'return { outcome: "done" };',
+      },
+    ],
+  },
+  {
+    name: "believes an absence while a request may be on its way",
+    edits: [
+      {
+        file: `${controller}/plan.ts`,
+        find: "  if (isUnsettled(input)) return waitForOpen(input);\n  if (declared.isDeleting) {",
+        replace: "  if (declared.isDeleting) {",
+      },
+    ],
+  },
+  {
+    name: "takes what cannot be seen for absent",
+    edits: [
+      {
+        file: `${controller}/plan.ts`,
+        find: '    case "unknown":\n      return { do: "fail", failure: seen.failure };',
+        replace: '    case "unknown":\n      return planVmAbsent(input, claim);',
+      },
+    ],
+  },
+  {
+    name: "takes a hypervisor that does not answer for an absence",
+    edits: [
+      {
+        file: `${driver}/observe.ts`,
+        find: "    return unknown(readFailureOf(probe, attempted));",
+        replace: '    return settled({ at: "absent" });',
+      },
+    ],
+  },
+  {
+    name: "trusts an old list of Claims",
+    edits: [
+      {
+        file: "src/controllers/claims/ledger.ts",
+        find: "    const claim = await this.#read(claimName(systemId, externalId));",
+        replace: "    const claim = undefined;",
+      },
+    ],
+  },
+  {
+    name: "calls a machine Ready whatever its power",
+    edits: [
+      {
+        file: `${controller}/status.ts`,
+        find: "return isWhole && seen.machine.power === vm.spec.powerState;",
+        replace: "return isWhole;",
+      },
+    ],
+  },
+  {
+    name: "tries again without a pause",
+    edits: [
+      {
+        file: "src/hypervisor/categories.ts",
+        find: "  delaysMs: [30 * secondMs, minuteMs, 2 * minuteMs, 5 * minuteMs, 10 * minuteMs],",
+        replace: "  delaysMs: [100],",
+      },
+    ],
   },
   {
     name: "gives up a failed creation for good at once",
-    file: "src/hypervisor/categories.ts",
-    find: "  CreationFailed: fewTimes,",
-    replace: "  CreationFailed: stalling,",
+    edits: [
+      {
+        file: "src/hypervisor/categories.ts",
+        find: "  CreationFailed: fewTimes,",
+        replace: "  CreationFailed: stalling,",
+      },
+    ],
   },
   {
     name: "leaves drift as it is",
-    file: "src/controllers/virtual-machine/plan-machine.ts",
-    find: 'return claim.everStood && !declared.isEdited && declared.driftPolicy !== "Correct";',
-    replace: "return claim.everStood && !declared.isEdited;",
+    edits: [
+      {
+        file: `${controller}/plan-machine.ts`,
+        find: 'return claim.everStood && !declared.isEdited && declared.driftPolicy !== "Correct";',
+        replace: "return claim.everStood && !declared.isEdited;",
+      },
+    ],
   },
 ];
+
+/** How things come to their end, and what has to stay. */
+const endings: readonly Mutant[] = [
+  {
+    name: "lets the object go before its machine is",
+    edits: [
+      {
+        file: `${controller}/plan-deletion.ts`,
+        find: '  if (declared.isProtected) return { do: "protect" };',
+        replace: '  if (!declared.isProtected) return { do: "finish", how: "Nothing" };',
+      },
+    ],
+  },
+  {
+    name: "gives the id back before its machine is gone",
+    edits: [
+      {
+        file: `${controller}/plan-deletion.ts`,
+        find: '  if (declared.isProtected) return { do: "protect" };',
+        replace: '  if (!declared.isProtected) return { do: "finish", how: "Retire" };',
+      },
+    ],
+  },
+  {
+    name: "lets the object go while its hypervisor is away",
+    edits: [
+      {
+        file: `${controller}/away.ts`,
+        find: "if (isDeleting(turn.vm) && (await holdsNothing(turn))) return letGo(turn);",
+        replace: "if (isDeleting(turn.vm)) return letGo(turn);",
+      },
+      {
+        file: `${controller}/letting-go.ts`,
+        find: '  if (turn.claim === undefined && !(await holdsNothing(turn))) return again("NotYet");\n',
+        replace: "",
+      },
+    ],
+  },
+  {
+    name: "lets the object go before its volumes are",
+    edits: [
+      {
+        file: `${controller}/plan.ts`,
+        find: '  if (leftovers === undefined) return { do: "sweep" };\n  const own =',
+        replace:
+          '  if (leftovers === undefined) return { do: "finish", how: "Retire" };\n  const own =',
+      },
+    ],
+  },
+  {
+    name: "does not write down what a failed step left",
+    edits: [
+      {
+        file: `${controller}/plan-deletion.ts`,
+        find: '  const volumes = withLeftovers(claim, leftovers);\n  return volumes === undefined ? undefined : { do: "record", change: { volumes } };',
+        replace: "  void withLeftovers(claim, leftovers);\n  return undefined;",
+      },
+    ],
+  },
+  {
+    name: "forgets an empty reservation that may be its own",
+    edits: [
+      {
+        file: `${controller}/plan.ts`,
+        find: 'leaves: isHusk ? "Husk" : "Nothing"',
+        replace: 'leaves: "Nothing"',
+      },
+    ],
+  },
+  {
+    name: "destroys what should be retained",
+    edits: [
+      {
+        file: `${controller}/plan-deletion.ts`,
+        find: 'if (declared.fate === "Retain") return',
+        replace: 'if (declared.fate === "Retain" && claim.node === undefined) return',
+      },
+    ],
+  },
+  {
+    name: "destroys the disks of a retained machine that is gone",
+    edits: [
+      {
+        file: `${controller}/plan.ts`,
+        find: 'const isAllKept = declared.fate === "Retain" && claim.everStood;',
+        replace: "const isAllKept = false;",
+      },
+    ],
+  },
+  {
+    name: "forgets the disks that a machine which is gone was to leave",
+    edits: [
+      {
+        file: `${controller}/plan.ts`,
+        find: 'how: own.length > 0 ? "Release" : "Retire"',
+        replace: 'how: "Retire"',
+      },
+    ],
+  },
+  {
+    name: "destroys a disk that should be retained",
+    edits: [
+      {
+        file: `${controller}/plan-deletion.ts`,
+        find: 'return known !== undefined && known.onDelete !== "Retain";',
+        replace: "return known !== undefined;",
+      },
+      {
+        file: `${driver}/operations/destroy.ts`,
+        find: 'return volumes.some(({ id, onDelete }) => id === volume && onDelete === "Retain");',
+        replace: "return false;",
+      },
+    ],
+  },
+  {
+    name: "destroys a disk that was only taken out of the spec",
+    edits: [
+      {
+        file: `${controller}/plan-disks.ts`,
+        find: '  const operation = { kind: "detach", claim, at: basisOf(machine), part } as const;',
+        replace:
+          '  void part;\n  const volume = volumesOf(claim, name)[0]?.id;\n  const operation = { kind: "destroyDisk", claim, at: basisOf(machine), volume };',
+      },
+    ],
+  },
+  {
+    name: "destroys machines because their kind goes away",
+    edits: [
+      {
+        file: `${controller}/declare.ts`,
+        find: 'return (await deps.mayDestroy()) ? "Destroy" : "Retain";',
+        replace: 'return "Destroy";',
+      },
+    ],
+  },
+  {
+    name: "makes a missing machine anew",
+    edits: [
+      {
+        file: `${controller}/plan.ts`,
+        find: 'if (claim.everStood && declared.onMissing !== "Recreate") {',
+        replace: "if (false) {",
+      },
+    ],
+  },
+  {
+    name: "does not write down that a machine stood",
+    edits: [
+      {
+        file: `${controller}/plan-machine.ts`,
+        find: '  if (!claim.everStood) {\n    return { do: "record"',
+        replace: '  if (!claim.everStood && claim.node === undefined) {\n    return { do: "record"',
+      },
+    ],
+  },
+  {
+    name: "makes another machine where somebody took its id",
+    edits: [
+      {
+        file: `${controller}/plan.ts`,
+        find: '  if (claim.state !== "Reserved") return { do: "fail", failure };\n',
+        replace: "",
+      },
+      {
+        file: `${controller}/plan.ts`,
+        find: 'return claim.idChosenBy === "Berth" && claim.state === "Reserved" && !claim.everStood;',
+        replace: 'return claim.idChosenBy === "Berth";',
+      },
+    ],
+  },
+];
+
+export const mutants: readonly Mutant[] = [...ownership, ...intents, ...endings];

@@ -8,16 +8,41 @@ export interface Caught {
   readonly failure: string;
 }
 
+/** What is left of a history that was made shorter. */
+export interface Left {
+  readonly steps: readonly { readonly index: number; readonly name: string }[];
+  readonly stepsBefore: number;
+  readonly events: number;
+  readonly eventsBefore: number;
+  readonly trace: readonly string[];
+}
+
 /** Runs seeds in a process of its own with the line broken. Nothing if none of them notices. */
 export async function runMutant(
-  { name }: Mutant,
+  mutant: Mutant,
   { from, to }: { readonly from: number; readonly to: number },
 ): Promise<Caught | undefined> {
-  const hook = new URL("./hook.ts", import.meta.url).href;
-  const program = fileURLToPath(new URL("./run-one.ts", import.meta.url));
-  const args = ["--import", hook, program, `${from}`, `${to}`];
-  const env = { ...process.env, BERTH_MUTANT: name };
-  const { stdout } = await promisify(execFile)(process.execPath, args, { env });
+  const printed = await runBroken(mutant, new URL("./run-one.ts", import.meta.url), [
+    `${from}`,
+    `${to}`,
+  ]);
   // cast: run-one.ts prints it.
-  return (JSON.parse(stdout) as Caught | null) ?? undefined;
+  return (printed as Caught | null) ?? undefined;
+}
+
+/** Makes the history of a seed that notices as short as it can be. */
+export async function shrinkMutant(mutant: Mutant, seed: number): Promise<Left | undefined> {
+  const printed = await runBroken(mutant, new URL("./shrink-one.ts", import.meta.url), [`${seed}`]);
+  // cast: shrink-one.ts prints it.
+  return (printed as Left | null) ?? undefined;
+}
+
+async function runBroken({ name }: Mutant, file: URL, args: readonly string[]): Promise<unknown> {
+  const hook = new URL("./hook.ts", import.meta.url).href;
+  const program = fileURLToPath(file);
+  const env = { ...process.env, BERTH_MUTANT: name };
+  const options = { env, maxBuffer: 64 * 1024 * 1024 };
+  const all = ["--import", hook, program, ...args];
+  const { stdout } = await promisify(execFile)(process.execPath, all, options);
+  return JSON.parse(stdout);
 }

@@ -16,7 +16,8 @@ export const sim: Command = {
     "berth sim run proves Berth itself: in each history two simulated clusters, the API and the " +
     "controllers run on a virtual clock, and what a seed decides goes wrong: crashes at any call, " +
     "lost replies, failing and dying tasks, old lists, people who take ids. The laws of Berth are " +
-    "checked at every event. A seed gives the same history every time; --seed S tells it.",
+    "checked at every event. A seed gives the same history every time; --seed S tells it, and " +
+    "--shrink makes one that breaks a law as short as it can be.",
   usage: "sim proxmox|run [OPTIONS]",
   options: {
     port: { type: "string", value: "N", default: "0", description: "the port; 0 takes a free one" },
@@ -40,6 +41,15 @@ export const sim: Command = {
     seeds: { type: "string", value: "N", description: "run: how many histories; 200 if absent" },
     minutes: { type: "string", value: "M", description: "run: for how long instead" },
     seed: { type: "string", value: "S", description: "run: only this one, told event by event" },
+    shrink: {
+      type: "boolean",
+      description: "run: with --seed, leave out everything that the violation does not need",
+    },
+    steps: {
+      type: "string",
+      value: "N,N",
+      description: "run: with --seed, only these steps of the history, as --shrink names them",
+    },
   },
   arguments: ["proxmox|run"],
   examples: [
@@ -48,6 +58,7 @@ export const sim: Command = {
     "berth sim proxmox --from cluster.json",
     "berth sim run --seeds 2000",
     "berth sim run --seed 17",
+    "berth sim run --seed 17 --shrink",
   ],
   run: runSim,
 };
@@ -60,7 +71,8 @@ async function runSim(call: Call): Promise<number> {
     const { runSimulation } = await import("../sim/run.ts");
     return await runSimulation(call);
   }
-  refuseOptions(call, ["seeds", "minutes", "seed"], "sim proxmox");
+  refuseOptions(call, ["seeds", "minutes", "seed", "steps"], "sim proxmox");
+  if (call.flag("shrink")) throw usageError("berth sim proxmox knows no --shrink");
   if (type !== "proxmox")
     throw usageError(`there is no berth sim ${type}: there are proxmox and run`);
   const print = call.string("print");

@@ -8,7 +8,12 @@ const dayMs = 24 * 60 * 60 * 1000;
 /** `berth sim run`: many histories, or one of them told event by event. */
 export async function runSimulation(call: Call): Promise<number> {
   const seed = readCount(call, "seed");
-  if (seed !== undefined) return await tellOne(seed, call.terminal);
+  const isShrunk = call.flag("shrink");
+  const only = readSteps(call);
+  if (seed === undefined && (isShrunk || only !== undefined))
+    throw usageError("--shrink and --steps belong to one history: name it with --seed");
+  if (seed !== undefined && isShrunk) return await shrinkOne(seed, call.terminal);
+  if (seed !== undefined) return await tellOne({ seed, only }, call.terminal);
   const from = readCount(call, "from") ?? 1;
   const minutes = readCount(call, "minutes");
   const seeds = readCount(call, "seeds") ?? (minutes === undefined ? seedsDefault : undefined);
@@ -69,14 +74,49 @@ function summaryOf(result: SeedsResult, wallMs: number): string {
   ].join(", ");
 }
 
-async function tellOne(seed: number, terminal: Terminal): Promise<number> {
+interface Told {
+  readonly seed: number;
+  readonly only: ReadonlySet<number> | undefined;
+}
+
+async function tellOne({ seed, only }: Told, terminal: Terminal): Promise<number> {
   const { runHistory } = await import("../../sim/harness/index.ts");
-  const result = await runHistory({ seed, listen: (line) => terminal.print(line) });
+  const listen = (line: string): void => terminal.print(line);
+  const result = await runHistory({ seed, listen, ...(only === undefined ? {} : { only }) });
   const { events, home, simulatedMs, failure } = result;
   const seconds = (simulatedMs / 1000).toFixed(0);
   terminal.print(`seed ${seed}: ${home}, ${events} events in ${seconds} simulated seconds`);
   terminal.print(failure === undefined ? "no violation" : failure.message);
   return failure === undefined ? exitCodes.ok : exitCodes.failed;
+}
+
+/** `--shrink`: the same violation with as little around it as possible. */
+async function shrinkOne(seed: number, terminal: Terminal): Promise<number> {
+  const { shrink } = await import("../../sim/harness/index.ts");
+  const shrunk = await shrink(seed);
+  if (shrunk === undefined) {
+    terminal.print(`seed ${seed}: no violation, so there is nothing to make shorter`);
+    return exitCodes.ok;
+  }
+  const { trace, failure, steps, stepsBefore, events, eventsBefore, runs } = shrunk;
+  for (const line of trace) terminal.print(line);
+  terminal.print(failure.message);
+  terminal.print(
+    `seed ${seed}: ${steps.length} of ${stepsBefore} steps and ${events} of ${eventsBefore} ` +
+      `events are enough, found in ${runs} histories`,
+  );
+  terminal.print(`the steps: ${steps.map(({ index, name }) => `${index} ${name}`).join(", ")}`);
+  const places = steps.map(({ index }) => index).join(",");
+  terminal.print(`all of it: berth sim run --seed ${seed} --steps ${places}`);
+  return exitCodes.failed;
+}
+
+function readSteps(call: Call): ReadonlySet<number> | undefined {
+  const text = call.string("steps");
+  if (text === undefined) return undefined;
+  if (!/^[0-9]{1,4}(,[0-9]{1,4})*$/.test(text))
+    throw usageError(`--steps takes numbers with commas between them, not "${text}"`);
+  return new Set(text.split(",").map(Number));
 }
 
 function readCount(call: Call, option: string): number | undefined {

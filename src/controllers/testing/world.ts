@@ -195,6 +195,7 @@ function countedDriver(
     guest: (claim) => call("guest", () => driver.guest(claim)),
     discs: (place) => call("discs", () => driver.discs(place)),
     leftovers: (claim) => call("leftovers", () => driver.leftovers(claim)),
+    survey: (known) => call("survey", () => driver.survey(known)),
     images: (place) => call("images", () => driver.images(place)),
   };
 }

@@ -1,5 +1,5 @@
 import type { ClaimSpec } from "../../api/index.ts";
-import type { Failure, ForeignSeen, Leftover, Lock, Machine } from "../../hypervisor/index.ts";
+import type { Failure, ForeignSeen, Leftover, Machine, Seen } from "../../hypervisor/index.ts";
 import { proposeNames } from "../../hypervisor/index.ts";
 import { jsonEqual } from "../../kernel/json.ts";
 import { basisOf, deadLock, isUnsettled, stepOrWait, waitForOpen } from "./next.ts";
@@ -8,6 +8,7 @@ import { planVmDeletion } from "./plan-deletion.ts";
 import { planVmKeeperClosed } from "./plan-keeper.ts";
 import { planVmMachine } from "./plan-machine.ts";
 import { planVmResume } from "./plan-power.ts";
+import { planVmRestamp } from "./plan-restamp.ts";
 import { planVmSeedGone } from "./plan-seed.ts";
 
 /** Decides the one next thing. Pure: every branch is here and in the two plans beside it. */
@@ -29,7 +30,7 @@ function planVmAt(input: PlanInput): Next {
     case "absent":
       return planVmAbsent(input, claim);
     case "opaque":
-      return planVmOpaque(input, claim, seen.lock);
+      return planVmOpaque(input, claim, seen);
     case "foreign":
       return planVmForeign(input, claim, seen);
     case "ours":
@@ -67,11 +68,11 @@ function protectedThere({ externalId, hypervisor }: ClaimSpec): Failure {
 }
 
 function planVmAbsent(input: PlanInput, claim: ClaimSpec): Next {
-  const { declared, leftovers } = input;
+  const { declared } = input;
   // A request that was sent just before a crash may still land.
   if (isUnsettled(input)) return waitForOpen(input);
   if (declared.isDeleting) {
-    return planVmSeedGone(input, claim, claim.node) ?? planVmLeftovers(claim, leftovers);
+    return planVmSeedGone(input, claim, claim.node) ?? planVmLeftovers(input, claim);
   }
   if (claim.everStood && declared.onMissing !== "Recreate") {
     return { do: "fail", failure: missing(claim) };
@@ -162,23 +163,46 @@ function planVmAnew(claim: ClaimSpec, leftovers: readonly Leftover[] | undefined
 }
 
 /** What is provably ours goes one by one; what is not stays, and is no reason to stay. */
-function planVmLeftovers(claim: ClaimSpec, leftovers: readonly Leftover[] | undefined): Next {
+function planVmLeftovers({ declared, leftovers }: PlanInput, claim: ClaimSpec): Next {
   if (leftovers === undefined) return { do: "sweep" };
-  const kept = claim.volumes?.filter(({ onDelete }) => onDelete === "Retain") ?? [];
-  const own = leftovers
-    .filter(({ volume }) => !kept.some(({ id }) => id === volume))
-    .find(({ proof }) => proof === "Claimed" || proof === "MadeUnderMark");
-  if (own === undefined) return { do: "finish", how: "Retire" };
-  const { volume, node } = own;
+  const own = leftovers.filter(({ proof }) => proof === "Claimed" || proof === "MadeUnderMark");
+  // Somebody took the machine away and left its disks: Retain means them above all.
+  const isAllKept = declared.fate === "Retain" && claim.everStood;
+  const kept = new Set(
+    claim.volumes?.filter(({ onDelete }) => onDelete === "Retain").map(({ id }) => id),
+  );
+  const going = isAllKept ? undefined : own.find(({ volume }) => !kept.has(volume));
+  // The Claim goes on saying whose the volumes were that stay.
+  if (going === undefined) return { do: "finish", how: own.length > 0 ? "Release" : "Retire" };
+  const { volume, node } = going;
   const operation = { kind: "removeVolume", claim, node, volume } as const;
   const intent = `Remove the volume ${volume}, which the machine left behind.`;
   return { do: "step", step: { name: "RemoveVolume", operation, intent } };
 }
 
-function planVmOpaque(input: PlanInput, claim: ClaimSpec, lock: Lock): Next {
+/** It holds nothing but its lock: with an account that may, it is cleared away. */
+function planVmHusk(
+  claim: ClaimSpec,
+  node: string,
+  hints: NonNullable<PlanInput["huskHints"]>,
+): Next {
+  const operation = { kind: "clearHusk", claim, node, ...hints } as const;
+  const intent = `Destroy the empty reservation ${claim.externalId}, which a dead task left.`;
+  return { do: "step", step: { name: "ClearHusk", operation, intent } };
+}
+
+function planVmOpaque(
+  input: PlanInput,
+  claim: ClaimSpec,
+  seen: Extract<Seen, { at: "opaque" }>,
+): Next {
+  const { lock } = seen;
   if (lock.state !== "Dead") return { do: "wait", kind: "Lock", name: lock.detail };
   if (isUnsettled(input)) return waitForOpen(input);
   const failure = deadLock(claim, lock);
+  if (input.mayUnlock === true && input.huskHints !== undefined) {
+    return planVmHusk(claim, seen.node, input.huskHints);
+  }
   if (input.declared.isDeleting || !mayMoveOn(claim)) return { do: "fail", failure };
   return { do: "moveOn", failure, leaves: "Husk" };
 }
@@ -192,7 +216,8 @@ function planVmForeign(input: PlanInput, claim: ClaimSpec, seen: ForeignSeen): N
   const taken = planVmTaken(input, claim, seen);
   if (taken !== undefined) return taken;
   // The identity is right and the mark is gone: that may well be our machine.
-  if (seen.reason === "MarkLost" || claim.state !== "Reserved") return { do: "fail", failure };
+  if (seen.reason === "MarkLost") return planVmRestamp(input, claim, { seen, failure });
+  if (claim.state !== "Reserved") return { do: "fail", failure };
   return planVmElsewhere(input, claim, seen);
 }
 
@@ -263,7 +288,7 @@ function missing({ externalId, hypervisor }: ClaimSpec): Failure {
   };
 }
 
-export function notOurs({ externalId, hypervisor }: ClaimSpec, seen: ForeignSeen): Failure {
+export function notOurs({ externalId, hypervisor, owner }: ClaimSpec, seen: ForeignSeen): Failure {
   const category = seen.reason === "Husk" ? "LockError" : "IdentityConflict";
   return {
     category,
@@ -272,7 +297,8 @@ export function notOurs({ externalId, hypervisor }: ClaimSpec, seen: ForeignSeen
       `is not provably this object's: ${seen.detail}.`,
     remedy:
       seen.reason === "MarkLost"
-        ? "If it is this object's machine: berth adopt --restamp."
+        ? "If it is this object's machine: berth adopt --restamp " +
+          `vm/${owner.name} -n ${owner.namespace}`
         : "Choose another spec.externalId, or move what stands there.",
   };
 }

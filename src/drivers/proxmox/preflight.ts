@@ -3,6 +3,7 @@ import { answered } from "../../hypervisor/index.ts";
 import type { DriverContext } from "./context.ts";
 import { classifyError, readFailureOf } from "./errors.ts";
 import { fitShape } from "./fit.ts";
+import { checkRights } from "./preflight-rights.ts";
 import { checkDiscs, checkSources } from "./preflight-sources.ts";
 import { drivesOf, volumesOf } from "./references.ts";
 import { isSupported } from "./release.ts";
@@ -20,6 +21,7 @@ export async function preflight(context: DriverContext, draft: Draft): Promise<P
   const before = await volumesBefore(context, draft, storages.value);
   const findings = [
     ...checkShape(context, draft),
+    ...(await checkRights(context, draft)),
     ...homesOf(draft).flatMap((home) => checkHome(home, storages.value, node)),
     ...checkSpace(draft.disks, storages.value),
     ...(await checkSources(context, draft, storages.value)),
@@ -138,7 +140,8 @@ async function volumesBefore(
     const volumes = await listVolumes(api, place, { content: "images", vmid: externalId });
     if (!volumes.ok) return volumes;
     const own = volumes.value.filter((row) => row.externalId === externalId);
-    found.push(...own.map(({ volume }) => volume));
+    const taken = new Set(draft.takes ?? []);
+    found.push(...own.map(({ volume }) => volume).filter((volume) => !taken.has(volume)));
   }
   return answered(found);
 }
@@ -162,7 +165,10 @@ function leftoversOf(before: readonly string[], { claim }: Draft): Failure[] {
     {
       category: "OrphanedVolumes",
       message: `volumes of an earlier machine stand under the id ${claim.externalId}: ${volumes.join(", ")}`,
-      remedy: "Remove them or take one over as importedDisk; or choose another externalId.",
+      remedy:
+        `If nobody needs them: berth orphans destroy ${volumes.join(" ")}. To keep the data of ` +
+        "one, take it over as source.importedDisk with mode: Take. Or choose another externalId. " +
+        "Berth goes on by itself.",
     },
   ];
 }

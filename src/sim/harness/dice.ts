@@ -3,7 +3,7 @@ import { seededRandom } from "../seeded-random.ts";
 
 /** Choices that a seed decides, in the words that a history needs. */
 export class Dice {
-  readonly random: Random;
+  random: Random;
 
   constructor(random: Random) {
     this.random = random;
@@ -11,11 +11,12 @@ export class Dice {
 
   /** Of its own for each purpose: so one more choice in one place changes no other place. */
   static of(seed: number, purpose: string): Dice {
-    let mixed = Math.imul(seed, 0x9e37_79b1) ^ 0x51ed_270b;
-    for (const character of purpose) {
-      mixed = Math.imul(mixed ^ (character.codePointAt(0) ?? 0), 0x0100_0193);
-    }
-    return new Dice(seededRandom(mixed >>> 0));
+    return new Dice(randomFor(seed, purpose));
+  }
+
+  /** From here on it decides for another purpose, whatever it has decided before. */
+  turnTo(seed: number, purpose: string): void {
+    this.random = randomFor(seed, purpose);
   }
 
   chance(probability: number): boolean {
@@ -35,4 +36,12 @@ export class Dice {
   pickAny<T>(from: readonly T[]): T | undefined {
     return from[Math.floor(this.random.number() * from.length)];
   }
+}
+
+function randomFor(seed: number, purpose: string): Random {
+  let mixed = Math.imul(seed, 0x9e37_79b1) ^ 0x51ed_270b;
+  for (const character of purpose) {
+    mixed = Math.imul(mixed ^ (character.codePointAt(0) ?? 0), 0x0100_0193);
+  }
+  return seededRandom(mixed >>> 0);
 }

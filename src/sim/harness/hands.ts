@@ -4,6 +4,18 @@ import type { World } from "./world.ts";
 
 const strangerUuid = "00000000-0000-4000-8000-00000000f00d";
 
+/** A machine, and where it is. */
+interface Found {
+  readonly site: Site;
+  readonly id: string;
+}
+
+/** What a stranger's machine has in common with one that was there before. */
+interface Likeness {
+  readonly node?: string | undefined;
+  readonly mark?: string | undefined;
+}
+
 /** People who work on the hypervisors themselves, by hand, beside Berth. */
 export class Hands {
   readonly #world: World;
@@ -21,7 +33,7 @@ export class Hands {
       .map(({ spec }) => spec)
       .filter((spec) => spec.state === "Reserved" && spec.hypervisor.name === site.name)
       .map(({ externalId }) => externalId);
-    const free = String(this.#dice.between(100, 199));
+    const free = String(this.#dice.between(100, 139));
     const id = this.#dice.pickAny(reserved) ?? this.#dice.pick([free, "300"]);
     if (site.text(id) !== undefined || this.#isBusy(site, id)) return;
     this.#makeStranger(site, id);
@@ -31,10 +43,15 @@ export class Hands {
   /** Somebody deletes Berth's machine and makes another one under its id. */
   recycleId(): void {
     const found = this.#anyOfBerth();
-    if (found === undefined) return;
-    const { site, id } = found;
+    if (found !== undefined) this.#recycle(found);
+  }
+
+  #recycle({ site, id }: Found): void {
+    // Sometimes it is a restored copy, which bears the very mark and another UUID.
+    const mark = /^#.*berth.*$/m.exec(site.text(id) ?? "")?.[0];
+    const node = site.model.cluster.nodeOfGuest(Number(id));
     this.#destroy(site, id);
-    this.#makeStranger(site, id);
+    this.#makeStranger(site, id, { node, mark: this.#dice.chance(0.5) ? mark : undefined });
     this.#say(site, `deletes ${id} and makes another machine under that id`);
   }
 
@@ -43,6 +60,51 @@ export class Hands {
     if (found === undefined) return;
     this.#destroy(found.site, found.id);
     this.#say(found.site, `deletes the machine ${found.id}`);
+  }
+
+  /** Somebody takes a machine to another node with its disks, where it stays off. */
+  moveMachine(): void {
+    const found = this.#anyOfBerth();
+    if (found === undefined) return;
+    const { site, id } = found;
+    const from = site.model.cluster.nodeOfGuest(Number(id));
+    const to = this.#dice.pick(["pve1", "pve2"]);
+    if (from === undefined || from === to || site.value(id, "lock") !== undefined) return;
+    if (site.model.cluster.state.nodes.some(({ isOnline }) => !isOnline)) return;
+    site.model.killMachine(Number(id));
+    const text = site.text(id) ?? "";
+    site.model.removeGuestFile(Number(id));
+    site.model.writeGuestFile(to, Number(id), text);
+    moveVolumes(site, id, { from, to });
+    site.touched();
+    this.#say(site, `moves ${id} from ${from} to ${to}`);
+  }
+
+  /**
+   * Somebody acts between Berth's look at a machine and what follows from it: before the last look
+   * of an operation, or while a request that names the version which it changes is on its way.
+   */
+  actInTheLastMoment(): void {
+    const site = this.#anySite();
+    const wire = this.#world.wires.get(site.name);
+    if (wire === undefined) return;
+    const act = this.#dice.pick(["recycle", "recycle", "recycle", "edit", "stop"] as const);
+    const kinds = this.#dice.pick([/./, /power|reboot|resume|suspend/, /destroy/]);
+    const acts = {
+      recycle: (found: Found) => this.#recycle(found),
+      edit: (found: Found) => this.#edit(found),
+      stop: (found: Found) => this.#stop(found),
+    };
+    const strike = (id: string, kind?: string): void => {
+      if (kind !== undefined && !kinds.test(kind)) return;
+      if (!this.#isQuietHere(site, id)) return;
+      wire.onBegin = undefined;
+      wire.onGuarded = undefined;
+      acts[act]({ site, id });
+    };
+    if (this.#dice.chance(0.7)) wire.onBegin = strike;
+    else wire.onGuarded = (id) => strike(id);
+    this.#say(site, "waits for the last moment");
   }
 
   /** Somebody removes a guest's file, and its volumes stay. */
@@ -75,22 +137,28 @@ export class Hands {
 
   togglePower(): void {
     const found = this.#anyOfBerth();
-    if (found === undefined) return;
-    const { site, id } = found;
+    if (found !== undefined) this.#stop(found);
+  }
+
+  #stop({ site, id }: Found): void {
     if (site.isRunning(id)) site.model.killMachine(Number(id));
+    site.touched();
     this.#say(site, `stops ${id}`);
   }
 
   editMachine(): void {
     const found = this.#anyOfBerth();
-    if (found === undefined) return;
-    const { site, id } = found;
+    if (found !== undefined) this.#edit(found);
+  }
+
+  #edit({ site, id }: Found): void {
     const text = (site.text(id) ?? "").replace(
       /^cores: .*$/m,
       `cores: ${this.#dice.between(5, 8)}`,
     );
     const node = site.model.cluster.nodeOfGuest(Number(id));
     if (node !== undefined) site.model.writeGuestFile(node, Number(id), text);
+    site.touched();
     this.#say(site, `changes the cores of ${id}`);
   }
 
@@ -101,12 +169,16 @@ export class Hands {
     const { site, id } = found;
     if (site.value(id, "lock") !== undefined) return;
     site.model.setLock(Number(id), "backup");
+    site.backups.add(id);
+    site.touched();
     this.#say(site, `locks ${id} for a backup`);
     const finish = (): void => {
       if (site.value(id, "lock") !== "backup") return;
       // Without a majority nobody can write, not even a backup that is done.
       if (!site.model.cluster.isQuorate()) return void this.#world.clock.after(5_000, finish);
       site.model.setLock(Number(id), undefined);
+      site.backups.delete(id);
+      site.touched();
       this.#say(site, `has the backup of ${id}`);
     };
     this.#world.clock.after(this.#dice.between(2_000, 90_000), finish);
@@ -115,8 +187,10 @@ export class Hands {
   /** A volume of somebody's that no machine refers to, under an id that Berth may choose. */
   leaveVolume(): void {
     const site = this.#anySite();
-    const id = this.#dice.pick([String(this.#dice.between(100, 120)), "300", "301"]);
-    if (site.text(id) !== undefined || this.#isClaimed(site, id)) return;
+    const free = this.#dice.pick([String(this.#dice.between(100, 120)), "300", "301"]);
+    const id = this.#dice.pickAny(this.#bereft(site)) ?? free;
+    const isFree = id !== free || !this.#isClaimed(site, id);
+    if (site.text(id) !== undefined || !isFree || this.#isBusy(site, id)) return;
     const { volumes: backings } = site.model.cluster.state;
     backings["pve1:rpool/data"] ??= [];
     const volumes = backings["pve1:rpool/data"];
@@ -124,8 +198,41 @@ export class Hands {
     if (volumes.some((volume) => volume.name === name)) return;
     const sizes = { sizeBytes: 1024 ** 3, usedBytes: 0, createdMs: 0 };
     volumes.push({ name, content: "images", format: "raw", vmid: Number(id), ...sizes });
-    site.personActed(id);
+    site.volumes.set(`pve1:rpool/data/${name}`, { by: "person", uid: undefined });
+    site.touched();
     this.#say(site, `leaves the volume ${name}`);
+  }
+
+  /** Ids under which a machine of Berth's stood that is gone, and is not to be made anew. */
+  #bereft(site: Site): string[] {
+    const { claims, vms } = this.#world.records;
+    return [...claims.values()].flatMap(({ spec }) => {
+      const { namespace, name } = spec.owner;
+      const isHere = spec.hypervisor.name === site.name && spec.state === "Bound";
+      const isAsked = vms.get(`${namespace}/${name}`)?.spec.onMissing === "Recreate";
+      const isGone = site.text(spec.externalId) === undefined;
+      return isHere && isGone && !isAsked && spec.everStood ? [spec.externalId] : [];
+    });
+  }
+
+  /** Somebody puts a disk of their own into Berth's machine. */
+  attachDisk(): void {
+    const found = this.#anyOfBerth();
+    if (found === undefined) return;
+    const { site, id } = found;
+    const node = site.model.cluster.nodeOfGuest(Number(id));
+    const text = site.text(id) ?? "";
+    if (node === undefined || /^\[|^lock:|^scsi9:/m.test(text) || !/^scsi0:/m.test(text)) return;
+    const backing = `${node}:rpool/data`;
+    const name = `vm-${id}-disk-9`;
+    const volumes = site.model.cluster.state.volumes[backing];
+    if (volumes === undefined || volumes.some((volume) => volume.name === name)) return;
+    const sizes = { sizeBytes: 1024 ** 3, usedBytes: 0, createdMs: 0 };
+    volumes.push({ name, content: "images", format: "raw", vmid: Number(id), ...sizes });
+    site.volumes.set(`${backing}/${name}`, { by: "person", uid: undefined });
+    site.model.writeGuestFile(node, Number(id), `${text}scsi9: local-zfs:${name},size=1G\n`);
+    site.touched();
+    this.#say(site, `attaches the disk ${name} to ${id}`);
   }
 
   /** What a remedy asks of a person. */
@@ -143,10 +250,11 @@ export class Hands {
   #destroy(site: Site, id: string): void {
     site.model.killMachine(Number(id));
     site.model.removeGuestFile(Number(id));
-    for (const [backing, volumes] of Object.entries(site.model.cluster.state.volumes)) {
-      const isOwn = ({ vmid }: (typeof volumes)[number]): boolean => vmid === Number(id);
-      for (const volume of volumes.filter(isOwn)) site.goneByHand.add(volume);
-      site.model.cluster.state.volumes[backing] = volumes.filter((volume) => !isOwn(volume));
+    for (const volumes of Object.values(site.model.cluster.state.volumes)) {
+      const own = volumes.filter(({ vmid }) => vmid === Number(id));
+      // In place: work that goes on at this moment holds the same list.
+      for (const volume of own) volumes.splice(volumes.indexOf(volume), 1);
+      for (const volume of own) site.goneByHand.add(volume);
     }
     site.guests.delete(id);
     site.personActed(id);
@@ -161,14 +269,17 @@ export class Hands {
     }
   }
 
-  #makeStranger(site: Site, id: string): void {
-    const text = `name: stranger\nmemory: 512\nsmbios1: uuid=${strangerUuid}\n`;
-    site.model.writeGuestFile(this.#dice.pick(["pve1", "pve2", "pve3"]), Number(id), text);
+  #makeStranger(site: Site, id: string, { mark, node }: Likeness = {}): void {
+    const notes = mark === undefined ? "" : `${mark}\n`;
+    const anywhere = this.#dice.pick(["pve1", "pve2", "pve3"]);
+    const where = this.#dice.chance(0.7) ? (node ?? anywhere) : anywhere;
+    const text = `${notes}name: stranger\nmemory: 512\nsmbios1: uuid=${strangerUuid}\n`;
+    site.model.writeGuestFile(where, Number(id), text);
     site.personActed(id);
   }
 
   /** A machine of Berth's on which nothing is under way at this moment. */
-  #anyOfBerth(): { site: Site; id: string } | undefined {
+  #anyOfBerth(): Found | undefined {
     const site = this.#anySite();
     const ids = [...site.guests]
       .filter(([id, { by }]) => by === "berth" && !this.#isBusy(site, id))
@@ -185,9 +296,18 @@ export class Hands {
   #isBusy(site: Site, id: string): boolean {
     const wire = this.#world.wires.get(site.name);
     if ((wire?.effects.get(id) ?? 0) > 0 || wire?.beginning.get(id)?.isDead === false) return true;
-    const isQuorate = site.model.cluster.isQuorate();
-    const workers = site.model.cluster.processes.list();
-    return !isQuorate || workers.some(({ name }) => name.includes(id));
+    return !site.model.cluster.isQuorate() || this.#isWorkedOn(site, id);
+  }
+
+  /** A machine of Berth's that nothing is on its way to: what is decided of it was not sent yet. */
+  #isQuietHere(site: Site, id: string): boolean {
+    const effects = this.#world.wires.get(site.name)?.effects.get(id) ?? 0;
+    const isFree = effects === 0 && !this.#isWorkedOn(site, id);
+    return site.model.cluster.isQuorate() && isFree && site.guests.get(id)?.by === "berth";
+  }
+
+  #isWorkedOn(site: Site, id: string): boolean {
+    return site.model.cluster.processes.list().some(({ name }) => name.includes(id));
   }
 
   #isClaimed(site: Site, id: string): boolean {
@@ -203,5 +323,27 @@ export class Hands {
 
   #say(site: Site, what: string): void {
     this.#world.trace.say("people", () => `on ${site.name}: somebody ${what}`);
+  }
+}
+
+/** The local disks of a machine go with it. */
+function moveVolumes(
+  site: Site,
+  id: string,
+  { from, to }: { readonly from: string; readonly to: string },
+): void {
+  const { volumes } = site.model.cluster.state;
+  for (const [backing, list] of Object.entries(volumes)) {
+    if (!backing.startsWith(`${from}:`)) continue;
+    const target = `${to}${backing.slice(from.length)}`;
+    const mine = list.filter(({ vmid }) => vmid === Number(id));
+    if (mine.length === 0) continue;
+    volumes[backing] = list.filter(({ vmid }) => vmid !== Number(id));
+    volumes[target] = [...(volumes[target] ?? []), ...mine];
+    for (const { name } of mine) {
+      const origin = site.volumes.get(`${backing}/${name}`);
+      site.volumes.delete(`${backing}/${name}`);
+      if (origin !== undefined) site.volumes.set(`${target}/${name}`, origin);
+    }
   }
 }

@@ -4,10 +4,10 @@ import { demandSpec, remedy } from "./calm.ts";
 import { Dice } from "./dice.ts";
 import { demandNothingLeft } from "./ending.ts";
 import { Hands } from "./hands.ts";
-import { isReady } from "./laws.ts";
 import { isPaused, People } from "./people.ts";
+import { isReady } from "./readiness.ts";
+import { Script, type Step } from "./script.ts";
 import { nextTurn } from "./turns.ts";
-import type { Trouble } from "./trouble.ts";
 import { healWorld, troubleMenu } from "./troubles.ts";
 import { Violation } from "./violation.ts";
 import { World, type Home } from "./world.ts";
@@ -16,6 +16,8 @@ export interface HistoryOptions {
   readonly seed: number;
   /** Is told every event as a line; makes the history slower. */
   readonly listen?: (line: string) => void;
+  /** Only these steps of it, by their places: for a shorter history that shows the same. */
+  readonly only?: ReadonlySet<number>;
 }
 
 export interface HistoryResult {
@@ -26,6 +28,8 @@ export interface HistoryResult {
   readonly hypervisorCalls: number;
   /** How the history went, as a number: equal for equal histories. */
   readonly fingerprint: number;
+  /** What the seed let happen, in order. */
+  readonly steps: readonly Step[];
   /** The law that was broken, or what else went wrong. */
   readonly failure: Error | undefined;
 }
@@ -38,6 +42,9 @@ const convergeMs = 40 * 60_000;
 /** A change by hand is seen at the next tick, or when a stalled machine is looked at again. */
 const noticeMs = 40_000;
 const stalledMs = 16 * 60_000;
+/** Who asks for another try has its outcome by then, in most cases. */
+const answerMs = 60_000;
+const settleMs = 150_000;
 const restMs = 45_000;
 const removeMs = 40 * 60_000;
 
@@ -63,11 +70,20 @@ class History {
   readonly #world: World;
   readonly #people: People;
   readonly #hands: Hands;
+  readonly #only: ReadonlySet<number> | undefined;
+  readonly #steps: Step[] = [];
+  /** Decides within a step, for everybody who acts in it. */
+  readonly #stepDice: Dice;
+  /** Whether people ask for another try at once, or wait until Berth looks again by itself. */
+  readonly #isPatient: boolean;
 
-  constructor({ seed, listen }: HistoryOptions) {
+  constructor({ seed, listen, only }: HistoryOptions) {
     this.#seed = seed;
+    this.#only = only;
     const dice = Dice.of(seed, "history");
     this.#dice = dice;
+    this.#stepDice = Dice.of(seed, "steps");
+    this.#isPatient = dice.chance(0.3);
     const release = (): Release => dice.pick(["8.4", "9.2", "9.2", "7.4"]);
     this.#world = new World({
       seed,
@@ -75,8 +91,8 @@ class History {
       releases: { east: release(), west: release() },
       listen,
     });
-    this.#people = new People(this.#world, Dice.of(seed, "people"));
-    this.#hands = new Hands(this.#world, Dice.of(seed, "hands"));
+    this.#people = new People(this.#world, this.#stepDice);
+    this.#hands = new Hands(this.#world, this.#stepDice);
   }
 
   async run(): Promise<void> {
@@ -90,7 +106,6 @@ class History {
     world.start(0);
     if (world.home === "replicas") world.start(1);
     await this.#passUntil(() => world.house.isOpen, 60_000);
-    for (let count = 0; count < 3; count++) this.#people.declare();
     await this.#sufferTrouble();
     await this.#comeToRest();
     await this.#removeAll();
@@ -107,30 +122,38 @@ class History {
       simulatedMs: clock.monotonicMs(),
       hypervisorCalls,
       fingerprint: (clock.monotonicMs() * 31 + trace.events) * 31 + hypervisorCalls,
+      steps: this.#steps,
       failure,
     };
   }
 
   async #sufferTrouble(): Promise<void> {
-    const dice = Dice.of(this.#seed, "troubles");
-    const makers = {
-      world: this.#world,
-      dice,
-      people: this.#people,
-      hands: this.#hands,
-      revive: (afterMs: number) => this.#startDead(afterMs),
-    };
-    // Fewer kinds of trouble, and more of each, find what all of it together would hide.
-    const share = dice.pick([0.3, 0.5, 0.8]);
-    const allowed = troubleMenu(makers).filter(({ name }) => {
-      return name === "declare" || name === "edit" || dice.chance(share);
-    });
-    const count = dice.between(8, 24);
-    for (let left = count; left > 0 || this.#world.trace.events < troubleEventsLeast; left--) {
-      await this.#pass(dice.pick([50, 300, 1_000, 3_000, 10_000]));
-      pickWeighted(allowed, dice).strike();
+    const dice = this.#stepDice;
+    const script = new Script(
+      this.#seed,
+      troubleMenu({
+        world: this.#world,
+        dice,
+        people: this.#people,
+        hands: this.#hands,
+        revive: (afterMs: number) => this.#startDead(afterMs),
+      }),
+    );
+    for (let index = 0; this.#isToCome(index, script); index++) {
+      // Also where a step is left out its time passes: the others keep their moments.
+      await this.#pass(script.waitMs(index));
+      if (this.#only?.has(index) === false) continue;
+      const { name, strike } = script.trouble(index);
+      this.#steps.push({ index, name });
+      dice.turnTo(this.#seed, `step ${index}`);
+      strike();
       this.#startDead();
     }
+  }
+
+  #isToCome(index: number, script: Script): boolean {
+    if (this.#only !== undefined) return index <= Math.max(...this.#only, -1);
+    return index < script.least || this.#world.trace.events < troubleEventsLeast;
   }
 
   /** Whoever runs Berth starts it again when it is down. */
@@ -159,7 +182,7 @@ class History {
       this.#people.resumeAll();
       await this.#pass(noticeMs);
     }
-    if (!all().every(isWell)) await this.#passUntil(areWell, stalledMs);
+    await this.#waitUntil(areWell);
     for (let round = 0; round < 8; round++) {
       const isSettled = (): boolean => this.#isQuiet() && all().every(isSettledVm);
       if (!(await this.#passUntil(isSettled, convergeMs))) {
@@ -169,21 +192,28 @@ class History {
       if (stuck.length === 0) break;
       for (const vm of stuck) remedy(vm, { world, people: this.#people, hands: this.#hands });
       await this.#pass(noticeMs);
-      await this.#passUntil(areWell, stalledMs);
+      await this.#waitUntil(areWell);
     }
     for (const vm of all()) {
       if (isDeleting(vm) || !isReady(vm))
-        throw new Violation(8, `its remedies do not help ${this.#unsettled()}`);
+        throw new Violation(8, `its remedies do not help ${tellVm(vm)}`);
       demandSpec(vm, world);
     }
     await this.#demandRest();
+  }
+
+  /** Until Berth looks again by itself; most people tell it to, and wait for the answer only. */
+  async #waitUntil(holds: () => boolean): Promise<void> {
+    if (await this.#passUntil(holds, 0)) return;
+    if (!this.#isPatient) this.#people.retryAll();
+    await this.#passUntil(holds, this.#isPatient ? stalledMs : answerMs);
   }
 
   /** Law 8: when all is as declared, nothing more is written. */
   async #demandRest(): Promise<void> {
     const { records, wires } = this.#world;
     // What was just learned is still written down, and agents come up a while after their guests.
-    await this.#pass(150_000);
+    await this.#passUntil(this.#isQuietFor(this.#isPatient ? settleMs : 50_000), settleMs);
     const hypervisorWrites = (): number => {
       return [...wires.values()].reduce((sum, { writes }) => sum + writes, 0);
     };
@@ -193,6 +223,17 @@ class History {
     if (written > 0) throw new Violation(8, `${written} objects were written while all rests`);
     const sent = hypervisorWrites() - effects;
     if (sent > 0) throw new Violation(8, `${sent} changes were sent while all rests`);
+  }
+
+  /** Nothing was written for so long. */
+  #isQuietFor(ms: number): () => boolean {
+    const { records, clock } = this.#world;
+    let [writes, sinceMs] = [records.writesOfObjects(), clock.monotonicMs()];
+    return () => {
+      const now = records.writesOfObjects();
+      if (now !== writes) [writes, sinceMs] = [now, clock.monotonicMs()];
+      return clock.monotonicMs() - sinceMs >= ms;
+    };
   }
 
   async #removeAll(): Promise<void> {
@@ -208,7 +249,7 @@ class History {
       for (const vm of records.vms.values()) {
         remedy(vm, { world, people: this.#people, hands: this.#hands });
       }
-      await this.#passUntil(() => records.vms.size === 0, stalledMs);
+      await this.#waitUntil(() => records.vms.size === 0);
     }
     if (records.vms.size > 0) throw new Violation(8, `cannot be deleted: ${this.#unsettled()}`);
     demandNothingLeft(this.#world);
@@ -222,9 +263,7 @@ class History {
   #unsettled(): string {
     const vms = [...this.#world.records.vms.values()].filter((vm) => !isSettledVm(vm));
     if (vms.length === 0) return this.#people.pending > 0 ? "people wait" : "Berth starts";
-    return vms
-      .map(({ metadata, status }) => `${metadata.name}: ${JSON.stringify({ metadata, status })}`)
-      .join("; ");
+    return vms.map(tellVm).join("; ");
   }
 
   async #pass(ms: number): Promise<void> {
@@ -273,20 +312,14 @@ function isStalled({ status }: VirtualMachine): boolean {
   return conditions.some((one) => one.type === "Stalled" && one.status === "True");
 }
 
+function tellVm({ metadata, status }: VirtualMachine): string {
+  return `${metadata.name}: ${JSON.stringify({ metadata, status })}`;
+}
+
 function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
 function isDeleting({ metadata }: VirtualMachine): boolean {
   return metadata.deletionTimestamp !== undefined;
-}
-
-function pickWeighted(troubles: readonly Trouble[], dice: Dice): Trouble {
-  const total = troubles.reduce((sum, { weight }) => sum + weight, 0);
-  let left = dice.random.number() * total;
-  for (const trouble of troubles) {
-    left -= trouble.weight;
-    if (left <= 0) return trouble;
-  }
-  throw new Error("no trouble is allowed");
 }

@@ -1,30 +1,51 @@
 import type { ClaimSpec, VirtualMachine } from "../../api/index.ts";
 import type { PveRequest } from "../../drivers/proxmox/index.ts";
-import type { Records, VmChange } from "./records.ts";
+import { isReady } from "./readiness.ts";
+import type { Records } from "./records.ts";
 import type { Origin, Site } from "./site.ts";
 import { Violation } from "./violation.ts";
-import { nameOf, subjectOf } from "./wire.ts";
+import { isCreate, nameOf, subjectOf } from "./wire.ts";
 
-/** How old an observation may be when it is written down: a slow reply, and the steps after it. */
-const observationMs = 120_000;
+/** More changes for one object within so long are a storm, whatever goes wrong. */
+const stormMs = 600_000;
+const stormMost = 40;
+/** And so are more calls of one cluster, reads and all. */
+const callsMs = 60_000;
+const callsMost = 500;
+/** For how long a person's word that a disk may go counts: it may be undone while it is done. */
+const wordMs = 300_000;
 
-/** The laws that can be checked at any moment. Each throws a Violation. */
+/** Who sends something, and for how long the kinds have been going away. */
+export interface Moment {
+  readonly sender: string;
+  readonly kindsGoMs: number;
+}
+
+/** The laws about what is on the hypervisors and what is sent there. Each throws a Violation. */
 export class Laws {
   readonly #records: Records;
   readonly #sites: ReadonlyMap<string, Site>;
-  /** By object and disk, what may not go with the machine that is being deleted. */
-  readonly #staying = new Map<string, readonly object[]>();
+  readonly #nowMs: () => number;
+  /** When something was sent for an object, by its uid. */
+  readonly #sent = new Map<string, number[]>();
+  /** Objects that were Ready once. */
+  readonly #stood = new Set<string>();
+  /** When the clusters were called, by their names. */
+  readonly #called = new Map<string, number[]>();
+  /** When a disk was last declared to go, by the object's uid and the disk's name. */
+  readonly #words = new Map<string, number>();
 
-  constructor(records: Records, sites: ReadonlyMap<string, Site>) {
+  constructor(records: Records, sites: ReadonlyMap<string, Site>, nowMs: () => number) {
     this.#records = records;
     this.#sites = sites;
+    this.#nowMs = nowMs;
   }
 
   /** Law 4: a machine that once stood goes only when its object is deleted, and says so. */
   whenGone(site: Site, id: string, { uid }: Origin): void {
     const claim = this.#records.claimOf(site.name, id)?.spec;
     if (claim?.role === "Keeper") return demandEmpty(site, claim);
-    const vm = [...this.#records.vms.values()].find(({ metadata }) => metadata.uid === uid);
+    const vm = this.#vmOf(uid);
     if (claim?.everStood !== true || claim.owner.uid !== uid || vm === undefined) return;
     const what = `the machine ${id} of ${vm.metadata.name} on ${site.name} was destroyed`;
     if (vm.metadata.deletionTimestamp === undefined) {
@@ -33,16 +54,104 @@ export class Laws {
     if (vm.spec.deletionPolicy === "Retain") throw new Violation(4, `${what}, and it is Retain`);
   }
 
-  /** Law 5: what is about to be done, and to what, is on the disk before it is sent. */
-  beforeEffect(site: Site, request: PveRequest): void {
+  /** Law 4, of a disk: with its machine, or because it was declared to go. */
+  whenVolumeGone(site: Site, name: string): void {
+    for (const { spec } of this.#records.claims.values()) {
+      if (spec.hypervisor.name !== site.name || !spec.everStood) continue;
+      const volume = spec.volumes?.find(({ id }) => id.endsWith(`:${name}`));
+      const vm = this.#vmOf(spec.owner.uid);
+      if (volume?.role !== "Disk" || vm === undefined) continue;
+      this.#demandWord(vm, { ...volume, what: `the disk ${name} on ${site.name} was destroyed` });
+    }
+  }
+
+  #demandWord(
+    { metadata, spec }: VirtualMachine,
+    volume: NonNullable<ClaimSpec["volumes"]>[number] & { readonly what: string },
+  ): void {
+    const { what, disk = "", onDelete } = volume;
+    if (onDelete === "Retain") throw new Violation(4, `${what}, and it is Retain`);
+    if (metadata.deletionTimestamp !== undefined) {
+      if (spec.deletionPolicy === "Retain") throw new Violation(4, `${what}, and all is Retain`);
+      return;
+    }
+    const saidMs = this.#words.get(`${metadata.uid}/${disk}`) ?? -Infinity;
+    if (saidMs >= this.#nowMs() - wordMs) return;
+    throw new Violation(4, `${what}, and ${metadata.name} does not say so`);
+  }
+
+  /** Remembers which machines stood, and which disks are declared to go. */
+  hear(vm: VirtualMachine): void {
+    const { metadata, spec } = vm;
+    if (isReady(vm)) this.#stood.add(metadata.uid ?? "");
+    for (const { name, state } of spec.disks ?? []) {
+      if (state === "Absent") this.#words.set(`${metadata.uid}/${name}`, this.#nowMs());
+    }
+  }
+
+  /** Laws 3, 4, 5 and 6: whose it is and what for is on the disk, and who sends it leads. */
+  beforeEffect(site: Site, request: PveRequest, { sender, kindsGoMs }: Moment): void {
     const id = subjectOf(request);
     if (id === undefined) return;
-    const what = (): string => `${nameOf(request)} on ${site.name} was sent without`;
+    const what = (): string => `${nameOf(request)} on ${site.name} was sent`;
+    const leader = this.#records.leader() ?? "nobody";
+    if (!leader.startsWith(`${sender}_`)) {
+      throw new Violation(5, `${what()} by ${sender}, and ${leader} leads`);
+    }
+    const owner = this.#demandIntent(site, id, what);
+    demandGentle(request, kindsGoMs, what);
+    demandOwn(request, site.guests.get(id), what);
+    if (isCreate(request)) {
+      if (!this.#isKeeper(site, id)) this.#demandWish(owner, what);
+      site.creates.set(id, owner.uid ?? "");
+    }
+    this.#demandCalm(owner, what);
+  }
+
+  #demandIntent(site: Site, id: string, what: () => string): ClaimSpec["owner"] {
     const owner = this.#holderOf(site, id);
-    if (owner === undefined) throw new Violation(5, `${what()} a Claim of ${id}`);
-    if (!this.#hasIntent(owner)) throw new Violation(5, `${what()} an intent of ${owner.name}`);
-    const isCreate = request.method === "POST" && request.path.endsWith("/qemu");
-    if (isCreate) site.creates.set(id, owner.uid ?? "");
+    if (owner === undefined) throw new Violation(5, `${what()} without a Claim of ${id}`);
+    if (this.#hasIntent(owner)) return owner;
+    throw new Violation(5, `${what()} without an intent of ${owner.name}`);
+  }
+
+  /** Law 4: what stood is not made anew, unless that is declared: its data are gone. */
+  #demandWish({ namespace, name, uid }: ClaimSpec["owner"], what: () => string): void {
+    const vm = this.#records.vms.get(`${namespace}/${name}`);
+    if (!this.#stood.has(uid ?? "") || vm?.spec.onMissing === "Recreate") return;
+    throw new Violation(4, `${what()}, which makes ${name} anew, and nobody asked for that`);
+  }
+
+  #demandCalm({ uid = "", name }: ClaimSpec["owner"], what: () => string): void {
+    const sent = this.#noteIn(this.#sent, uid, stormMs);
+    if (sent <= stormMost) return;
+    throw new Violation(6, `${what()}, the ${sent}th for ${name} in ten minutes`);
+  }
+
+  /** Law 6: a cluster is asked only so often. */
+  atCall({ name }: Site): void {
+    const calls = this.#noteIn(this.#called, name, callsMs);
+    if (calls > callsMost) throw new Violation(6, `${name} was called ${calls} times in a minute`);
+  }
+
+  /** Counts what happened within so long, with what happens now. */
+  #noteIn(times: Map<string, number[]>, key: string, withinMs: number): number {
+    const nowMs = this.#nowMs();
+    const noted = times.get(key) ?? [];
+    noted.push(nowMs);
+    times.set(key, noted);
+    while ((noted[0] ?? nowMs) <= nowMs - withinMs) noted.shift();
+    return noted.length;
+  }
+
+  #isKeeper(site: Site, id: string): boolean {
+    return this.#records.claimOf(site.name, id)?.spec.role === "Keeper";
+  }
+
+  #vmOf(uid: string | undefined): VirtualMachine | undefined {
+    if (uid === undefined) return undefined;
+    for (const vm of this.#records.vms.values()) if (vm.metadata.uid === uid) return vm;
+    return undefined;
   }
 
   #holderOf(site: Site, id: string): ClaimSpec["owner"] | undefined {
@@ -56,11 +165,16 @@ export class Laws {
     return vm?.metadata.uid === uid && vm?.status?.operation !== undefined;
   }
 
-  /** Laws 1 and 3, after every event. */
+  /** Laws 1 and 3, after every event that changed something on a cluster. */
   atEveryEvent(): void {
+    let isChanged = false;
+    for (const site of this.#sites.values()) isChanged = site.survey() || isChanged;
+    if (isChanged) this.#demandOneEach();
+  }
+
+  #demandOneEach(): void {
     const machines = new Map<string, readonly [id: string, site: Site]>();
     for (const site of this.#sites.values()) {
-      site.survey();
       for (const [id, { uid }] of site.guests) {
         if (uid === undefined || site.isEmptyReservation(id) || this.#isKeeper(site, id)) continue;
         const other = machines.get(uid);
@@ -72,81 +186,6 @@ export class Laws {
       }
     }
   }
-
-  #isKeeper(site: Site, id: string): boolean {
-    return this.#records.claimOf(site.name, id)?.spec.role === "Keeper";
-  }
-
-  /** Laws 2, 4 and 7, at every change of a VirtualMachine. */
-  atVmChange({ before, after }: VmChange): void {
-    if (after === undefined) {
-      if (before !== undefined) this.#demandLeft(before);
-      return;
-    }
-    const became = (is: (vm: VirtualMachine) => boolean): boolean => {
-      return is(after) && !(before !== undefined && is(before));
-    };
-    if (became(isLeaving)) this.#noteStaying(after);
-    if (became(isReady)) this.#demandSeen(after);
-    if (became(isMissing)) this.#demandGone(after);
-  }
-
-  #demandLeft(vm: VirtualMachine): void {
-    this.#demandNothingLeft(vm);
-    this.#demandKept(vm);
-  }
-
-  /** The object is gone: so is what was made for it, or somebody else knows of it. */
-  #demandNothingLeft({ metadata }: VirtualMachine): void {
-    for (const site of this.#sites.values()) {
-      for (const id of site.guestsOf(metadata.uid ?? "")) {
-        if (this.#records.claimOf(site.name, id)?.spec.state === "Released") continue;
-        const what = `${metadata.name} is gone and its machine ${id} on ${site.name} is not`;
-        throw new Violation(2, what);
-      }
-    }
-  }
-
-  /** The volumes of its disks that say Retain, whatever they will be called. */
-  #noteStaying({ metadata, status }: VirtualMachine): void {
-    const { hypervisor = "", externalId = "", disks = [] } = status ?? {};
-    const site = this.#sites.get(hypervisor);
-    for (const { name, volume = "" } of disks) {
-      const found = site?.volumesNamed(volume, externalId) ?? [];
-      if (found.length > 0) this.#staying.set(stayKey(metadata, name), found);
-    }
-  }
-
-  /** Law 4: a disk that says Retain to the end outlives its machine. */
-  #demandKept({ metadata, spec, status }: VirtualMachine): void {
-    const site = this.#sites.get(status?.hypervisor ?? "");
-    for (const { name, onDelete } of spec.disks ?? []) {
-      const noted = this.#staying.get(stayKey(metadata, name)) ?? [];
-      this.#staying.delete(stayKey(metadata, name));
-      if (onDelete !== "Retain" || noted.length === 0) continue;
-      if (site?.hasAny(noted) === true) continue;
-      throw new Violation(4, `the disk ${name} of ${metadata.name} says Retain, and is gone`);
-    }
-  }
-
-  #demandSeen(vm: VirtualMachine): void {
-    const { externalId = "", hypervisor = "" } = vm.status ?? {};
-    const site = this.#sites.get(hypervisor);
-    const name = vm.metadata.name;
-    const power = vm.spec.powerState === "Running" ? "Running" : "Stopped";
-    const isThere = site?.wasThereWithin(externalId, observationMs) ?? false;
-    if (!isThere) throw new Violation(7, `${name} is Ready and there is no ${externalId}`);
-    if (site?.hadPowerWithin(externalId, power, observationMs) !== true) {
-      throw new Violation(7, `${name} is Ready and ${externalId} was not ${power}`);
-    }
-  }
-
-  #demandGone(vm: VirtualMachine): void {
-    const { externalId = "", hypervisor = "" } = vm.status ?? {};
-    const site = this.#sites.get(hypervisor);
-    if (site?.wasAbsentWithin(externalId, observationMs) !== false) return;
-    throw new Violation(7, `${vm.metadata.name} is called Missing and ${externalId} is there`);
-  }
 }
 
 /** A keeper goes only when it keeps nothing any more. */
@@ -155,21 +194,23 @@ function demandEmpty({ name }: Site, { externalId, volumes = [] }: ClaimSpec): v
   throw new Violation(4, `the keeper ${externalId} on ${name} was destroyed with what it keeps`);
 }
 
-function isLeaving({ metadata }: VirtualMachine): boolean {
-  return metadata.deletionTimestamp !== undefined;
+/** No lock is passed, and nothing is destroyed because its kind goes away. */
+function demandGentle(request: PveRequest, kindsGoMs: number, what: () => string): void {
+  if ("skiplock" in (request.params ?? {})) throw new Violation(3, `${what()} past a lock`);
+  // What was decided before they went takes a moment to be sent.
+  if (isDestroy(request) && kindsGoMs > 5_000) {
+    throw new Violation(4, `${what()} while the kinds go away`);
+  }
 }
 
-function stayKey({ uid = "" }: VirtualMachine["metadata"], disk: string): string {
-  return `${uid} ${disk}`;
+/** What the server does not guard by a version is never sent to what somebody else made. */
+function demandOwn(request: PveRequest, guest: Origin | undefined, what: () => string): void {
+  const isGuarded = isCreate(request) || "digest" in (request.params ?? {});
+  const isMachine = /\/qemu\/\d+/.test(request.path);
+  if (isGuarded || !isMachine || guest?.by !== "person") return;
+  throw new Violation(3, `${what()}, and what stands there is somebody else's`);
 }
 
-export function isReady({ metadata, status }: VirtualMachine): boolean {
-  if (status?.observedGeneration !== metadata.generation) return false;
-  return (
-    status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True") ?? false
-  );
-}
-
-function isMissing({ status }: VirtualMachine): boolean {
-  return status?.failure?.category === "Missing";
+function isDestroy({ method, path }: PveRequest): boolean {
+  return method === "DELETE" && /\/qemu\/\d+$/.test(path);
 }

@@ -18,6 +18,8 @@ export class Life {
   readonly #clock: VirtualClock;
   isDead = false;
   doom: Doom | undefined;
+  /** For how long it is stopped right before it sends the next change. */
+  napMs = 0;
   calls = 0;
   #sleepsUntilMs = 0;
   readonly #onDeath: () => void;
@@ -42,6 +44,7 @@ export class Life {
     this.calls += 1;
     const dies = this.#isDoomed(isEffect);
     if (dies === "before") this.die();
+    if (isEffect && this.napMs > 0) await this.#nap();
     if (this.isDead) return never;
     const made = make();
     if (dies === "after") {
@@ -82,6 +85,12 @@ export class Life {
     if (this.doom === undefined || (this.doom.onlyEffects === true && !isEffect)) return undefined;
     this.doom.callsLeft -= 1;
     return this.doom.callsLeft <= 0 ? this.doom.when : undefined;
+  }
+
+  async #nap(): Promise<void> {
+    this.sleep(this.napMs);
+    this.napMs = 0;
+    await this.#awake();
   }
 
   async #awake(): Promise<void> {

@@ -40,6 +40,10 @@ export class People {
     const spec = this.#newSpec();
     this.#declaring.add(name);
     this.#world.clock.after(5_000, () => this.#declaring.delete(name));
+    this.#create(name, spec);
+  }
+
+  #create(name: string, spec: WrittenVirtualMachineSpec): void {
     this.#ask(`declares ${name}: ${JSON.stringify(spec)}`, (vms) => {
       return vms.create({
         apiVersion: "berth.dev/v1alpha1",
@@ -78,6 +82,51 @@ export class People {
   resumeAll(): void {
     for (const { metadata } of this.#world.records.vms.values()) {
       if (isPaused({ metadata })) this.change(metadata.name ?? "", paused(null));
+    }
+  }
+
+  /** Somebody changes something and takes it back before it is done. */
+  flipFlop(): void {
+    const vm = this.#any();
+    if (vm === undefined) return;
+    const { name = "" } = vm.metadata;
+    const { cpu, memory, powerState } = vm.spec;
+    this.change(name, { spec: this.#newEdit(vm) });
+    const undone = { cpu, memory, powerState };
+    this.#world.clock.after(this.#dice.between(20, 5_000), () => {
+      this.change(name, { spec: undone });
+    });
+  }
+
+  /** Deletes an object and declares another one under its name, as soon as that is possible. */
+  declareAnew(): void {
+    const name = this.#any()?.metadata.name;
+    if (name === undefined) return;
+    const spec = this.#newSpec();
+    this.delete(name);
+    this.pending += 1;
+    this.#whenGone(name, 60, (isGone) => {
+      this.pending -= 1;
+      if (isGone) this.#create(name, spec);
+    });
+  }
+
+  /** Looks every second whether an object that is being deleted is gone, so often at most. */
+  #whenGone(name: string, times: number, then: (isGone: boolean) => void): void {
+    this.#world.clock.after(1_000, () => {
+      const vm = this.vm(name);
+      const isStanding = vm !== undefined && vm.metadata.deletionTimestamp === undefined;
+      if (vm === undefined || times === 0 || isStanding) then(vm === undefined);
+      else this.#whenGone(name, times - 1, then);
+    });
+  }
+
+  /** `berth retry`, for everything. */
+  retryAll(): void {
+    const now = String(this.#world.clock.nowMs());
+    for (const { metadata } of this.#world.records.vms.values()) {
+      const asked = { annotations: { [annotations.reconcileAt]: now } };
+      this.change(metadata.name ?? "", { metadata: asked });
     }
   }
 
@@ -143,13 +192,12 @@ export class People {
     const hasImages = site?.release !== "7.4";
     const name = site?.name ?? "";
     const fromImage = hasImages && dice.chance(0.75);
-    const data = dice.chance(0.4) ? [this.#newData()] : [];
     return {
       hypervisorRef: { name },
       cpu: { cores: dice.between(1, 4) },
       memory: { size: `${dice.between(1, 4) * 512}Mi` },
       source: fromImage ? { image: { name: `debian-${name}` } } : { blank: {} },
-      disks: [{ name: "root", size: `${dice.between(3, 6)}${gib}` }, ...data],
+      disks: [{ name: "root", size: `${dice.between(3, 6)}${gib}` }, ...this.#newData()],
       networks: [{ name: "lan", bridge: "vmbr0" }],
       powerState: dice.chance(0.8) ? "Running" : "Stopped",
       ...(dice.chance(0.2) ? { firmware: { type: "UEFI" } } : {}),
@@ -160,9 +208,10 @@ export class People {
     };
   }
 
-  /** A third of them is to outlive its machine. */
-  #newData(): typeof dataDisk & { onDelete?: "Retain" } {
-    return this.#dice.chance(0.33) ? { ...dataDisk, onDelete: "Retain" } : dataDisk;
+  #newData(): (typeof dataDisk & { onDelete?: "Retain" })[] {
+    if (!this.#dice.chance(0.4)) return [];
+    // A third of them is to outlive its machine.
+    return [{ ...dataDisk, ...(this.#dice.chance(0.33) ? { onDelete: "Retain" } : {}) }];
   }
 
   #newPolicies(): Pick<WrittenVirtualMachineSpec, "onMissing" | "deletionPolicy" | "externalId"> {
@@ -170,7 +219,7 @@ export class People {
     return {
       ...(dice.chance(0.3) ? { onMissing: "Recreate" } : {}),
       ...(dice.chance(0.15) ? { deletionPolicy: "Retain" } : {}),
-      ...(dice.chance(0.15) ? { externalId: dice.pick(chosenIds) } : {}),
+      ...(dice.chance(0.25) ? { externalId: dice.pick(chosenIds) } : {}),
     };
   }
 

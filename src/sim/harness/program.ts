@@ -32,6 +32,8 @@ export interface ProgramOptions {
   readonly weather: ApiWeather;
   /** The API is in the same process and dies with it. */
   readonly isEmbedded: boolean;
+  /** Whether the kinds stay: while they go no machine may be destroyed. */
+  readonly mayDestroy: () => boolean;
 }
 
 /** A leader that holds no lease for long would spend most of a history on renewing it. */
@@ -88,6 +90,7 @@ export class Program {
       identity: this.name,
       graceMs: 35_000,
       lease: isEmbedded ? embeddedLease : replicaLease,
+      mayDestroy: async () => this.#options.mayDestroy(),
       whenAbsent: isEmbedded ? "trust" : "wait",
       log: (level, message, fields) => {
         trace.say(this.name, () => `logs ${level}: ${message} ${JSON.stringify(fields)}`);
@@ -96,7 +99,10 @@ export class Program {
         const wire = wires.get(metadata.name ?? "");
         if (wire === undefined) throw new Error(`there is no cluster ${metadata.name}`);
         const driver = proxmoxDriver({
-          send: (request) => this.life.call(() => wire.send(request), request.method !== "GET"),
+          send: (request) => {
+            const isEffect = request.method !== "GET";
+            return this.life.call(() => wire.send(request, this.name), isEffect);
+          },
           tokenId: credentials?.["tokenId"] ?? "",
           random: this.#dice.random,
           settings: spec.idRange === undefined ? {} : { idRange: spec.idRange },
@@ -116,6 +122,7 @@ export class Program {
     [operation, fence]: Parameters<HypervisorDriver["begin"]>,
   ): ReturnType<HypervisorDriver["begin"]> {
     const id = "claim" in operation ? operation.claim.externalId : "";
+    wire.onBegin?.(id, operation.kind);
     wire.beginning.set(id, this.life);
     try {
       return await driver.begin(operation, fence);

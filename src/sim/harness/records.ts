@@ -3,6 +3,7 @@ import { decode } from "../../apiserver/index.ts";
 import type { Change, Entry, Store } from "../../store/index.ts";
 
 const vmBucket = "berth.dev/virtualmachines";
+const claimBucket = "berth.dev/claims";
 
 /** The objects of one bucket; only who reads them knows of which kind they are. */
 interface Kept {
@@ -11,10 +12,18 @@ interface Kept {
   clear(): void;
 }
 
-/** A change of a VirtualMachine: as it was and as it is; gone where it is nothing. */
-export interface VmChange {
-  readonly before: VirtualMachine | undefined;
-  readonly after: VirtualMachine | undefined;
+/** A change of an object: as it was and as it is; gone where it is nothing. */
+export interface ObjectChange<T> {
+  readonly before: T | undefined;
+  readonly after: T | undefined;
+}
+
+export type VmChange = ObjectChange<VirtualMachine>;
+export type ClaimChange = ObjectChange<Claim>;
+
+/** Who may act, as the disk has it. */
+interface Lease {
+  readonly spec?: { readonly holderIdentity?: string };
 }
 
 /**
@@ -26,15 +35,17 @@ export class Records {
   readonly claims = new Map<string, Claim>();
   readonly hypervisors = new Map<string, Hypervisor>();
   readonly images = new Map<string, VMImage>();
+  readonly leases = new Map<string, Lease>();
   /** Writes so far, by bucket. */
   readonly writes = new Map<string, number>();
   onVm: (change: VmChange) => void = () => undefined;
-  onWrite: (bucket: string, id: string) => void = () => undefined;
+  onClaim: (change: ClaimChange) => void = () => undefined;
   #stop: () => void = () => undefined;
   /** By bucket: what the API admitted under these names is of these kinds. */
   readonly #kept = new Map<string, Kept>([
     [vmBucket, this.vms],
-    ["berth.dev/claims", this.claims],
+    [claimBucket, this.claims],
+    ["coordination.k8s.io/leases", this.leases],
     ["berth.dev/hypervisors", this.hypervisors],
     ["berth.dev/vmimages", this.images],
   ]);
@@ -66,6 +77,12 @@ export class Records {
     return undefined;
   }
 
+  /** Who leads, for all that the disk knows. */
+  leader(): string | undefined {
+    for (const { spec } of this.leases.values()) return spec?.holderIdentity;
+    return undefined;
+  }
+
   /** Every hypervisor can be used, and what is known of the images was seen there. */
   isGroundReady(): boolean {
     return [...this.hypervisors.values(), ...this.images.values()].every(({ status }) => {
@@ -83,13 +100,14 @@ export class Records {
 
   #note({ bucket, type, entry }: Change): void {
     this.writes.set(bucket, (this.writes.get(bucket) ?? 0) + 1);
-    this.onWrite(bucket, entry.id);
-    const before = bucket === vmBucket ? this.vms.get(entry.id) : undefined;
+    const vm = this.vms.get(entry.id);
+    const claim = this.claims.get(entry.id);
     const kept = this.#kept.get(bucket);
     if (kept === undefined) return;
     if (type === "delete") kept.delete(entry.id);
     else kept.set(entry.id, read(entry));
-    if (bucket === vmBucket) this.onVm({ before, after: this.vms.get(entry.id) });
+    if (bucket === vmBucket) this.onVm({ before: vm, after: this.vms.get(entry.id) });
+    if (bucket === claimBucket) this.onClaim({ before: claim, after: this.claims.get(entry.id) });
   }
 }
 

@@ -12,11 +12,12 @@ export interface Origin {
   readonly uid: string | undefined;
 }
 
-/** When a guest under an id was last seen in some way, on the monotonic clock. */
+/** When a guest under an id was last in some state, on the monotonic clock; and how it is now. */
 interface Sightings {
-  thereMs: number;
   runningMs: number;
   stoppedMs: number;
+  absentMs: number;
+  now: "runningMs" | "stoppedMs" | "absentMs";
 }
 
 /** A stranger's guest as it must stay. */
@@ -24,6 +25,14 @@ interface Keepsake {
   readonly node: string;
   readonly text: string;
   readonly isRunning: boolean;
+}
+
+interface GuestVolume {
+  readonly key: string;
+  readonly backing: string;
+  readonly name: string;
+  readonly vmid: string;
+  readonly volume: object;
 }
 
 export interface SiteOptions {
@@ -52,14 +61,21 @@ export class Site {
   readonly volumes = new Map<string, Origin>();
   /** A guest of Berth's was destroyed, and not by a person. Throws where nobody asked for it. */
   onGone: (id: string, origin: Origin) => void = () => undefined;
+  /** The same of a volume, by its name. */
+  onVolumeGone: (name: string) => void = () => undefined;
   /** Volumes that a person took away. */
   readonly goneByHand = new WeakSet<object>();
   /** For which object a create was last sent, by id. */
   readonly creates = new Map<string, string>();
+  /** The volumes themselves, by backing and name, and whose they are. */
+  readonly #objects = new Map<string, object>();
+  readonly #origins = new WeakMap<object, Origin>();
   readonly #keepsakes = new Map<string, Keepsake>();
   readonly #sightings = new Map<string, Sightings>();
-  /** Ids under which something was gone, and when that was seen. */
-  readonly #absences = new Map<string, number>();
+  /** Machines that somebody holds for a backup: the lock is the person's until it is taken off. */
+  readonly backups = new Set<string>();
+  /** What the cluster had done when it was last looked at: nothing else changes it. */
+  #activity = -1;
   /** What was last found of a guest's file, which is asked for after every event. */
   readonly #empty = new Map<string, { readonly text: string; readonly isEmpty: boolean }>();
   /** The volumes as the last survey left them: backings and their volumes' names and owners. */
@@ -128,17 +144,20 @@ export class Site {
   }
 
   wasThereWithin(id: string, ms: number): boolean {
-    return this.#seen(id).thereMs >= this.clock.monotonicMs() - ms;
+    const { runningMs, stoppedMs, now } = this.#seen(id);
+    return now !== "absentMs" || Math.max(runningMs, stoppedMs) >= this.clock.monotonicMs() - ms;
   }
 
   wasAbsentWithin(id: string, ms: number): boolean {
-    if (this.guests.get(id) === undefined) return true;
-    return (this.#absences.get(id) ?? never) >= this.clock.monotonicMs() - ms;
+    // What somebody else made under its id is not the machine.
+    if (this.guests.get(id)?.by !== "berth") return true;
+    return this.#seen(id).absentMs >= this.clock.monotonicMs() - ms;
   }
 
   hadPowerWithin(id: string, power: "Running" | "Stopped", ms: number): boolean {
-    const { runningMs, stoppedMs } = this.#seen(id);
-    return (power === "Running" ? runningMs : stoppedMs) >= this.clock.monotonicMs() - ms;
+    const seen = this.#seen(id);
+    const state = power === "Running" ? "runningMs" : "stoppedMs";
+    return seen.now === state || seen[state] >= this.clock.monotonicMs() - ms;
   }
 
   /** What a person just did, or what happens to everybody: strangers' things may look anew. */
@@ -147,35 +166,64 @@ export class Site {
       if (this.text(id) === undefined) this.guests.delete(id);
       else this.guests.set(id, { by: "person", uid: undefined });
     }
+    this.touched();
     this.#surveyed = [];
     this.#volumesOf("person", new Set(ids.map(Number)));
     for (const [id, origin] of this.guests) if (origin.by === "person") this.#remember(id);
   }
 
-  /** Looks at everything. Throws if something of a stranger's is not as the stranger left it. */
-  survey(): void {
+  /** Somebody's hands were at it: the next survey has to look. */
+  touched(): void {
+    this.#activity = -1;
+  }
+
+  /**
+   * Looks at everything, if anything may have changed: answers whether it did. Throws if something
+   * of a stranger's is not as the stranger left it.
+   */
+  survey(): boolean {
+    const { activity } = this.model.cluster;
+    if (activity === this.#activity) return false;
+    this.#activity = activity;
+    this.#look();
+    return true;
+  }
+
+  #look(): void {
     const { guests } = this.model.cluster.state;
     const nowMs = this.clock.monotonicMs();
+    // As it was when it was last looked at, so it was until now.
+    for (const seen of this.#sightings.values()) seen[seen.now] = nowMs;
     for (const id of this.guests.keys()) {
-      if (guests[id] === undefined) this.#gone(id, nowMs);
+      if (guests[id] === undefined) this.#gone(id);
     }
     for (const id in guests) {
       if (!this.guests.has(id)) this.guests.set(id, { by: "berth", uid: this.creates.get(id) });
-      this.#sight(id, nowMs);
+      this.#seen(id);
     }
+    for (const [id, seen] of this.#sightings) seen.now = this.#stateOf(id);
     if (!this.#hasSurveyedVolumes()) {
       this.#volumesOf("berth", undefined);
       this.#surveyed = this.#volumeMarks();
     }
     for (const [id, keepsake] of this.#keepsakes) this.#demandUntouched(id, keepsake);
+    for (const id of this.backups) this.#demandLocked(id);
+  }
+
+  #demandLocked(id: string): void {
+    if (this.text(id) === undefined) this.backups.delete(id);
+    else if (this.value(id, "lock") !== "backup") {
+      throw new Violation(3, `the lock of a backup of ${id} on ${this.name} was broken`);
+    }
   }
 
   /** Volumes of guests by backing and name, with the id that they bear. */
-  *guestVolumes(): Generator<{ key: string; backing: string; name: string; vmid: string }> {
+  *guestVolumes(): Generator<GuestVolume> {
     for (const [backing, volumes] of Object.entries(this.model.cluster.state.volumes)) {
-      for (const { name, vmid } of volumes) {
+      for (const volume of volumes) {
+        const { name, vmid } = volume;
         if (vmid === undefined) continue;
-        yield { key: `${backing}/${name}`, backing, name, vmid: String(vmid) };
+        yield { key: `${backing}/${name}`, backing, name, vmid: String(vmid), volume };
       }
     }
   }
@@ -201,27 +249,24 @@ export class Site {
     });
   }
 
-  #gone(id: string, nowMs: number): void {
+  #gone(id: string): void {
     const origin = this.guests.get(id);
     if (origin?.by === "person") {
       throw new Violation(3, `the stranger's machine ${id} on ${this.name} is gone`);
     }
     this.guests.delete(id);
-    this.#absences.set(id, nowMs);
     if (origin !== undefined) this.onGone(id, origin);
   }
 
-  #sight(id: string, nowMs: number): void {
-    const seen = this.#seen(id);
-    seen.thereMs = nowMs;
-    if (this.isRunning(id)) seen.runningMs = nowMs;
-    else seen.stoppedMs = nowMs;
+  #stateOf(id: string): Sightings["now"] {
+    if (this.text(id) === undefined) return "absentMs";
+    return this.isRunning(id) ? "runningMs" : "stoppedMs";
   }
 
   #seen(id: string): Sightings {
     let seen = this.#sightings.get(id);
     if (seen === undefined) {
-      seen = { thereMs: never, runningMs: never, stoppedMs: never };
+      seen = { runningMs: never, stoppedMs: never, absentMs: never, now: "absentMs" };
       this.#sightings.set(id, seen);
     }
     return seen;
@@ -229,20 +274,53 @@ export class Site {
 
   /** New volumes belong to whoever acted; those that are gone are forgotten. */
   #volumesOf(by: Origin["by"], onlyIds: ReadonlySet<number> | undefined): void {
-    const there = new Set<string>();
-    for (const { key, vmid } of this.guestVolumes()) {
-      there.add(key);
-      if (this.volumes.has(key)) continue;
-      if (onlyIds !== undefined && !onlyIds.has(Number(vmid))) continue;
-      this.volumes.set(key, { by, uid: by === "berth" ? this.creates.get(vmid) : undefined });
+    const there = new Map<string, object>();
+    for (const found of this.guestVolumes()) {
+      there.set(found.key, found.volume);
+      if (!this.volumes.has(found.key)) this.#newVolume(found, by, onlyIds);
     }
-    for (const [key, origin] of this.volumes) {
-      if (there.has(key)) continue;
-      if (origin.by === "person" && by === "berth") {
-        throw new Violation(3, `the stranger's volume ${key} on ${this.name} is gone`);
-      }
+    const all = new Set(there.values());
+    for (const [key, volume] of this.#forget(there)) {
+      const origin = this.volumes.get(key);
       this.volumes.delete(key);
+      this.#objects.delete(key);
+      if (by !== "berth" || origin === undefined || all.has(volume ?? origin)) continue;
+      this.#volumeGone(key, origin);
     }
+  }
+
+  #newVolume(
+    { key, vmid, volume }: GuestVolume,
+    by: Origin["by"],
+    onlyIds: ReadonlySet<number> | undefined,
+  ): void {
+    // Handed over to another machine, it has another name and is the same.
+    const known = this.#origins.get(volume);
+    if (known === undefined && onlyIds?.has(Number(vmid)) === false) return;
+    const made = { by, uid: by === "berth" ? this.creates.get(vmid) : undefined };
+    this.volumes.set(key, known ?? made);
+  }
+
+  /** Remembers the volumes that are there, and answers which are not, by what they were. */
+  #forget(there: ReadonlyMap<string, object>): [key: string, volume: object | undefined][] {
+    const gone: [string, object | undefined][] = [];
+    for (const [key, origin] of this.volumes) {
+      const volume = there.get(key);
+      if (volume === undefined) {
+        gone.push([key, this.#objects.get(key)]);
+        continue;
+      }
+      this.#origins.set(volume, origin);
+      this.#objects.set(key, volume);
+    }
+    return gone;
+  }
+
+  #volumeGone(key: string, origin: Origin): void {
+    if (origin.by === "person") {
+      throw new Violation(3, `the stranger's volume ${key} on ${this.name} is gone`);
+    }
+    if (origin.by === "berth") this.onVolumeGone(key.replace(/^.*\//, ""));
   }
 
   #remember(id: string): void {

@@ -9,6 +9,8 @@ export interface Trouble {
   readonly name: string;
   /** How often it happens, against the others. */
   readonly weight: number;
+  /** Every seed allows it. */
+  readonly isAlways?: boolean;
   readonly strike: () => void;
 }
 

@@ -9,10 +9,12 @@ export function toBerth(makers: TroubleMakers): Trouble[] {
     changeMind(makers),
     oldNews(makers),
     brokenWatches(makers),
+    doubledNews(makers),
     fullDisk(makers),
+    takeKinds(makers),
   ];
   if (makers.world.home === "embedded") return common;
-  return [...common, sleep(makers), loseApi(makers), loseApiReplies(makers)];
+  return [...common, sleep(makers), nap(makers), loseApi(makers), loseApiReplies(makers)];
 }
 
 /** The one that leads, most of the time. */
@@ -93,6 +95,16 @@ function brokenWatches(makers: TroubleMakers): Trouble {
   };
 }
 
+function doubledNews(makers: TroubleMakers): Trouble {
+  return {
+    name: "doubled news",
+    weight: 1,
+    strike: apiForAWhile(makers, "watches tell everything twice", (weather, isOn) => {
+      weather.isDoubled = isOn;
+    }),
+  };
+}
+
 function fullDisk(makers: TroubleMakers): Trouble {
   const { world, dice } = makers;
   return {
@@ -102,6 +114,23 @@ function fullDisk(makers: TroubleMakers): Trouble {
       world.trace.say("weather", () => "the API's disk is full");
       world.house.disk.setFault("full");
       world.clock.after(dice.between(500, 20_000), () => world.house.disk.setFault(undefined));
+    },
+  };
+}
+
+/** Somebody deletes the kinds: their objects go, and with them no machine may. */
+function takeKinds({ world, dice }: TroubleMakers): Trouble {
+  return {
+    name: "take the kinds away",
+    weight: 1,
+    strike: () => {
+      if (world.kindsGoSinceMs !== undefined) return;
+      world.trace.say("weather", () => "the kinds are being deleted");
+      world.kindsGoSinceMs = world.clock.monotonicMs();
+      world.clock.after(
+        dice.between(10_000, 60_000),
+        () => void (world.kindsGoSinceMs = undefined),
+      );
     },
   };
 }
@@ -116,6 +145,21 @@ function sleep(makers: TroubleMakers): Trouble {
       const ms = dice.between(1_000, 90_000);
       world.trace.say("weather", () => `${program?.name} is stopped for ${ms} ms`);
       program?.life.sleep(ms);
+    },
+  };
+}
+
+/** The worst moment for a leader to be stopped: when it wakes, another one leads. */
+function nap(makers: TroubleMakers): Trouble {
+  const { world, dice } = makers;
+  return {
+    name: "stop before sending",
+    weight: 3,
+    strike: () => {
+      const program = anyProgram(makers);
+      if (program === undefined) return;
+      program.life.napMs = dice.pick([10_000, 50_000, 80_000]);
+      world.trace.say("weather", () => `${program.name} will be stopped before it sends`);
     },
   };
 }

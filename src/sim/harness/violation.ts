@@ -8,6 +8,7 @@ export const laws = {
   6: "No storm",
   7: "Status is observed",
   8: "Convergence",
+  9: "Always a why",
 } as const;
 
 export type Law = keyof typeof laws;

@@ -6,6 +6,8 @@ export interface WatchWeather {
   lagMs: number;
   /** Open watches end as soon as something comes, and have to begin anew. */
   isBroken: boolean;
+  /** Everything is told twice. */
+  isDoubled: boolean;
 }
 
 /** A watch whose news come late but in order: what its reader sees is old. */
@@ -41,6 +43,7 @@ class LateSink implements WireSink {
   write(chunk: Uint8Array): void {
     if (this.#weather.isBroken) return this.#break();
     this.#later(() => this.#sink.write(chunk));
+    if (this.#weather.isDoubled) this.#later(() => this.#sink.write(chunk));
   }
 
   end(): void {

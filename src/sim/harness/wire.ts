@@ -16,6 +16,14 @@ export interface Weather {
   gatewayTimeout: number;
   /** How much longer a request may be under way. */
   delayMs: number;
+  /** Answered by something in between that has nothing to do with it, and nothing is asked. */
+  refuse: number;
+  /** The caller is told that the connection ended, and the request arrives some seconds later. */
+  late: number;
+  /** The reply breaks off in its middle. */
+  garble: number;
+  /** Lists of machines leave out those of one node. */
+  hiddenNode: string | undefined;
 }
 
 export const fairWeather: Weather = {
@@ -24,6 +32,10 @@ export const fairWeather: Weather = {
   loseReply: 0,
   gatewayTimeout: 0,
   delayMs: 0,
+  refuse: 0,
+  late: 0,
+  garble: 0,
+  hiddenNode: undefined,
 };
 
 export interface WireOptions {
@@ -31,8 +43,10 @@ export interface WireOptions {
   readonly dice: Dice;
   readonly trace: Trace;
   readonly weather: Weather;
+  /** Told of every request. */
+  readonly onCall: (site: Site) => void;
   /** Asked before every request that changes something leaves. Throws where a law is broken. */
-  readonly onEffect: (site: Site, request: PveRequest) => void;
+  readonly onEffect: (site: Site, request: PveRequest, sender: string) => void;
 }
 
 /** A caller whose replies are cut off by the client after so long, as the real transport does. */
@@ -45,6 +59,12 @@ export class Wire {
   readonly effects = new Map<string, number>();
   /** Ids on which somebody is acting: from the look that proves them ours to the last answer. */
   readonly beginning = new Map<string, Life>();
+  /** Requests that make a machine and have not arrived, by its id. */
+  readonly creating = new Map<string, number>();
+  /** Somebody waits for a request that names the version of the machine that it changes. */
+  onGuarded: ((id: string) => void) | undefined;
+  /** Somebody waits for the moment before an operation looks at its machine for the last time. */
+  onBegin: ((id: string, kind: string) => void) | undefined;
   requests = 0;
   writes = 0;
 
@@ -52,8 +72,8 @@ export class Wire {
     this.#options = options;
   }
 
-  async send(request: PveRequest): Promise<PveReply> {
-    const { site, weather, trace, onEffect } = this.#options;
+  async send(request: PveRequest, sender: string): Promise<PveReply> {
+    const { site, weather, trace, onEffect, onCall } = this.#options;
     const { clock } = site;
     if (weather.isCut) {
       await sleep(clock, 5);
@@ -64,39 +84,85 @@ export class Wire {
       return { type: "notSent", why: "fenced", detail: "the fence is closed" };
     }
     this.requests += 1;
+    onCall(site);
     if (request.method === "GET") return this.#carry(request);
     this.writes += 1;
-    onEffect(site, request);
+    onEffect(site, request, sender);
     const id = subjectOf(request) ?? "";
-    this.effects.set(id, (this.effects.get(id) ?? 0) + 1);
+    if (isGuarded(request)) this.onGuarded?.(id);
+    count(this.effects, id, 1);
+    if (isCreate(request)) count(this.creating, id, 1);
     try {
       return await this.#carry(request);
     } finally {
-      this.effects.set(id, (this.effects.get(id) ?? 1) - 1);
+      count(this.effects, id, -1);
     }
   }
 
   async #carry(request: PveRequest): Promise<PveReply> {
-    const { site, dice, weather, trace } = this.#options;
+    const { site, dice, weather } = this.#options;
     const { clock } = site;
-    await sleep(clock, dice.between(1, 6) + dice.between(0, weather.delayMs));
-    if (dice.chance(weather.loseRequest)) {
-      trace.say(site.name, () => `${nameOf(request)}: lost on its way`);
-      await sleep(clock, dice.chance(0.5) ? 10 : giveUpMs);
-      return { type: "lost", detail: "socket hang up" };
+    if (request.method !== "GET" && dice.chance(weather.late)) {
+      void this.#arriveLate(request, dice.between(500, 25_000));
+      await sleep(clock, 10);
+      return lost;
     }
+    await sleep(clock, dice.between(1, 6) + dice.between(0, weather.delayMs));
+    if (isCreate(request)) count(this.creating, subjectOf(request) ?? "", -1);
+    const held = await this.#heldUp(request);
+    if (held !== undefined) return held;
     const reply = await this.#ask(request);
     await sleep(clock, dice.between(1, 6) + dice.between(0, weather.delayMs));
+    return (await this.#spoilt(request)) ?? this.#garbled(request, reply);
+  }
+
+  /** What becomes of a request that does not arrive. */
+  async #heldUp(request: PveRequest): Promise<PveReply | undefined> {
+    const { site, dice, weather, trace } = this.#options;
+    const refusal = dice.chance(weather.refuse) ? dice.pick(refusals) : undefined;
+    if (refusal !== undefined) {
+      trace.say(site.name, () => `${nameOf(request)}: ${refusal.status} from in between`);
+      return { ...answer, ...refusal, body: "<html>" };
+    }
+    if (!dice.chance(weather.loseRequest)) return undefined;
+    trace.say(site.name, () => `${nameOf(request)}: lost on its way`);
+    await sleep(site.clock, dice.chance(0.5) ? 10 : giveUpMs);
+    return lost;
+  }
+
+  /** What becomes of a reply that does not come back. */
+  async #spoilt(request: PveRequest): Promise<PveReply | undefined> {
+    const { site, dice, weather, trace } = this.#options;
     if (dice.chance(weather.loseReply)) {
       trace.say(site.name, () => `${nameOf(request)}: the reply is lost`);
-      await sleep(clock, dice.chance(0.5) ? 10 : giveUpMs);
-      return { type: "lost", detail: "socket hang up" };
+      await sleep(site.clock, dice.chance(0.5) ? 10 : giveUpMs);
+      return lost;
     }
-    if (dice.chance(weather.gatewayTimeout)) {
-      trace.say(site.name, () => `${nameOf(request)}: 596`);
-      return { ...answer, status: 596, reason: "Connection timed out", body: "" };
+    if (!dice.chance(weather.gatewayTimeout)) return undefined;
+    trace.say(site.name, () => `${nameOf(request)}: 596`);
+    return { ...answer, status: 596, reason: "Connection timed out", body: "" };
+  }
+
+  async #arriveLate(request: PveRequest, afterMs: number): Promise<void> {
+    const { site, trace } = this.#options;
+    const id = subjectOf(request) ?? "";
+    trace.say(site.name, () => `${nameOf(request)}: will arrive in ${afterMs} ms`);
+    count(this.effects, id, 1);
+    await sleep(site.clock, afterMs);
+    if (isCreate(request)) count(this.creating, id, -1);
+    await this.#ask(request);
+    count(this.effects, id, -1);
+  }
+
+  #garbled(request: PveRequest, reply: PveReply): PveReply {
+    const { site, dice, weather, trace } = this.#options;
+    if (reply.type !== "answered") return reply;
+    if (dice.chance(weather.garble)) {
+      trace.say(site.name, () => `${nameOf(request)}: the reply breaks off`);
+      return { ...reply, body: reply.body.slice(0, reply.body.length / 2) };
     }
-    return reply;
+    const isList = request.path === "/cluster/resources" && weather.hiddenNode !== undefined;
+    return isList ? { ...reply, body: withoutNode(reply.body, weather.hiddenNode) } : reply;
   }
 
   async #ask(request: PveRequest): Promise<PveReply> {
@@ -121,6 +187,41 @@ export class Wire {
 }
 
 const answer = { type: "answered", from: "pve1" } as const;
+
+const lost = { type: "lost", detail: "socket hang up" } as const;
+
+/** A proxy whose backend is away, and one that knows nobody. */
+const refusals: readonly [Refusal, ...Refusal[]] = [
+  { status: 503, reason: "Service Unavailable" },
+  { status: 502, reason: "Bad Gateway" },
+  { status: 429, reason: "Too Many Requests" },
+];
+
+interface Refusal {
+  readonly status: number;
+  readonly reason: string;
+}
+
+/** Of these the server itself finds out whether the machine is still what it was. */
+function isGuarded({ method, path }: PveRequest): boolean {
+  return (method === "PUT" || method === "POST") && /\/qemu\/\d+\/(config|resize)$/.test(path);
+}
+
+export function isCreate({ method, path }: PveRequest): boolean {
+  return method === "POST" && path.endsWith("/qemu");
+}
+
+function count(counts: Map<string, number>, id: string, change: number): void {
+  counts.set(id, (counts.get(id) ?? 0) + change);
+}
+
+/** A list in which the machines of a node are missing, as while its status daemon hangs. */
+function withoutNode(body: string, node: string | undefined): string {
+  // cast: the model wrote it.
+  const { data } = JSON.parse(body) as { data?: { type?: string; node?: string }[] };
+  const rows = data?.filter((row) => row.type !== "qemu" || row.node !== node);
+  return JSON.stringify({ data: rows });
+}
 
 /** Certificates belong to the server around a model. Here there is none. */
 function authorityOf(site: Site): PveReply {

@@ -6,6 +6,7 @@ import type { Release } from "../proxmox/index.ts";
 import { Dice } from "./dice.ts";
 import { House } from "./house.ts";
 import { Laws } from "./laws.ts";
+import { ObjectLaws } from "./laws-objects.ts";
 import { Program, type ApiWeather } from "./program.ts";
 import { Records } from "./records.ts";
 import { Site } from "./site.ts";
@@ -39,6 +40,8 @@ export class World {
   readonly programs: Program[] = [];
   /** As a person uses the API. */
   readonly client: Client;
+  /** Since when the kinds are being deleted, on the monotonic clock. */
+  kindsGoSinceMs: number | undefined;
   /** The first law that was broken where nobody could be told at once. */
   broken: unknown;
   #starts = 0;
@@ -49,17 +52,24 @@ export class World {
     this.#seed = seed;
     this.home = home;
     this.trace = new Trace(clock, listen);
-    this.laws = new Laws(records, sites);
+    const nowMs = (): number => clock.nowMs();
+    this.laws = new Laws(records, sites, nowMs);
+    const objectLaws = new ObjectLaws({ records, sites, wires: this.wires, nowMs });
     for (const [name, release] of Object.entries(releases)) {
       const site = new Site({ name, release, clock, dice: Dice.of(seed, `site ${name}`) });
       const weather = { ...fairWeather };
       site.onGone = (id, origin) => this.laws.whenGone(site, id, origin);
+      site.onVolumeGone = (volume) => this.laws.whenVolumeGone(site, volume);
       sites.set(name, site);
       this.weather.set(name, weather);
       this.wires.set(name, this.#wireTo(site, weather));
     }
     this.house = new House({ clock, dice: Dice.of(seed, "house"), records });
-    records.onVm = (change) => this.guard(() => this.laws.atVmChange(change));
+    records.onVm = (change) => {
+      if (change.after !== undefined) this.laws.hear(change.after);
+      this.guard(() => objectLaws.atVmChange(change));
+    };
+    records.onClaim = (change) => this.guard(() => objectLaws.atClaimChange(change));
     const transport = inProcess((request) => this.house.handle(request));
     this.client = createClient({ transport, clock });
   }
@@ -79,6 +89,7 @@ export class World {
     const weather = this.apiWeather[index] ?? {
       lagMs: 0,
       isBroken: false,
+      isDoubled: false,
       isCut: false,
       loseReply: 0,
     };
@@ -94,6 +105,7 @@ export class World {
       trace: this.trace,
       weather,
       isEmbedded,
+      mayDestroy: () => this.kindsGoSinceMs === undefined,
     });
     this.programs[index] = program;
     // A start that fails is the end of the process, and somebody starts it again.
@@ -118,7 +130,11 @@ export class World {
       weather,
       trace: this.trace,
       dice: Dice.of(this.#seed, `wire ${site.name}`),
-      onEffect: (to, request) => this.guard(() => this.laws.beforeEffect(to, request)),
+      onCall: (to) => this.guard(() => this.laws.atCall(to)),
+      onEffect: (to, request, sender) => {
+        const kindsGoMs = this.clock.monotonicMs() - (this.kindsGoSinceMs ?? Infinity);
+        this.guard(() => this.laws.beforeEffect(to, request, { sender, kindsGoMs }));
+      },
     });
   }
 }
@@ -153,7 +169,7 @@ async function declareSite(client: Client, { name, tokenId }: Site): Promise<voi
       type: "proxmox",
       endpoints: [`https://${name}.example:8006`],
       credentials: { secretRef },
-      idRange: { first: 100, last: 199 },
+      idRange: { first: 100, last: 139 },
       defaults: { storage: "local-zfs", imageStorage: "local" },
       limits: { pollSeconds: 15 },
     },

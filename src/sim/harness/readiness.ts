@@ -1,0 +1,9 @@
+import type { VirtualMachine } from "../../api/index.ts";
+
+/** Ready, and that was said of what is declared now. */
+export function isReady({ metadata, status }: VirtualMachine): boolean {
+  if (status?.observedGeneration !== metadata.generation) return false;
+  return (
+    status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True") ?? false
+  );
+}
