@@ -183,6 +183,19 @@ export const suites: readonly Suite[] = [
     minutes: 10,
   },
   {
+    name: "stories",
+    proves: "ten stories of failure go, word by word, as they are written for people",
+    work: alone("test/stories.test.ts"),
+    minutes: 2,
+  },
+  {
+    name: "saga",
+    proves:
+      "every step repeated, failed, cut off or deleted at any effect leaves the cluster as it was",
+    work: alone("test/saga.test.ts"),
+    minutes: 5,
+  },
+  {
     name: "mutants",
     proves: "the histories notice every safety line that is broken on purpose",
     work: alone("test/mutants.test.ts"),
@@ -225,6 +238,13 @@ export const suites: readonly Suite[] = [
     proves: "kill -9 during creations and deletions leaves as many machines as declared",
     work: alone("test/real/machines.test.ts"),
     minutes: 5,
+  },
+  {
+    name: "failpoints",
+    proves: "killed at any point of its own choice, berth up makes one machine and leaves nothing",
+    work: alone("test/real/failpoints.test.ts"),
+    minutes: 6,
+    long: true,
   },
   {
     name: "kube-apiserver",

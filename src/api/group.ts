@@ -13,6 +13,10 @@ export const annotations = {
   restartAt: "berth.dev/restart-at",
   /** The hash of the plan that may be carried out. A stale hash approves nothing. */
   approve: "berth.dev/approve",
+  /** The id of the open operation that is to end: its task is stopped, and what came of it seen. */
+  cancel: "berth.dev/cancel",
+  /** Why: when the object is deleted, its machine is let go, also where nobody can reach it. */
+  forget: "berth.dev/forget",
   /** The identity of the machine that this object had when it was exported. */
   identity: "berth.dev/identity",
 } as const;

@@ -67,6 +67,7 @@ describe("all kinds together", () => {
       "VMImage",
       "VMNetwork",
       "Claim",
+      "Orphan",
     ]);
   });
 

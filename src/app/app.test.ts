@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test, type TestContext } from "node:test";
+import { clockSkew } from "./clock-skew.ts";
 import { dataFolder, prepareDataFolder } from "./data-folder.ts";
 import { readIfPresent, writePrivately } from "./files.ts";
 import { createLog, type LogLevel } from "./log.ts";
@@ -75,6 +76,20 @@ describe("the log", () => {
 });
 
 describe("the system's clock and randomness", () => {
+  test("are wrong by as much as a file says, and only where there is one", (t) => {
+    const path = join(temporaryFolder(t), "skew");
+    const time = { nowMs: 0 };
+    const skewMs = clockSkew(path, () => time.nowMs);
+    assert.equal(skewMs(), 0);
+    writeFileSync(path, "-3600000\n");
+    time.nowMs = 1_000;
+    assert.equal(skewMs(), -3_600_000);
+    writeFileSync(path, "half of a num");
+    time.nowMs = 2_000;
+    assert.equal(skewMs(), -3_600_000, "what is no number changes nothing");
+    assert.equal(clockSkew(undefined, () => 0)(), 0);
+  });
+
   test("go forward, and can be called off", async () => {
     const before = systemClock.monotonicMs();
     const calledOff = systemClock.after(0, () => assert.fail("it was called off"));

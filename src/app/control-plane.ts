@@ -38,6 +38,12 @@ import { loadCertificates } from "./certificates.ts";
 import { type DataFolder, dataFolder, prepareDataFolder } from "./data-folder.ts";
 import { startDemo, wantsDemo } from "./demo.ts";
 import { errorCode } from "./files.ts";
+import {
+  failingJournal,
+  failingTransport,
+  type ProcessFailpoints,
+  readFailpoints,
+} from "./failpoints.ts";
 import { createFirstObjects } from "./first-objects.ts";
 import { createConnect } from "./hypervisors.ts";
 import { hypervisorMetrics } from "./hypervisor-metrics.ts";
@@ -90,12 +96,13 @@ const drainMs = 5_000;
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const folder = dataFolder(options.data);
   const log = createLogs(options, folder);
+  const failpoints = readFailpoints(log);
   const undo: (() => Promise<void> | void)[] = [];
   const stop = async (): Promise<void> => {
     for (let step = undo.pop(); step !== undefined; step = undo.pop()) await step();
   };
   try {
-    return await assemble({ options, folder, log, undo, stop });
+    return await assemble({ options, folder, log, undo, stop, failpoints });
   } catch (error) {
     await stop();
     throw error;
@@ -119,24 +126,29 @@ interface Assembly {
   /** What was started, to be undone in reverse order. */
   readonly undo: (() => Promise<void> | void)[];
   readonly stop: () => Promise<void>;
+  /** Undefined but in tests of crashes. */
+  readonly failpoints: ProcessFailpoints | undefined;
 }
 
 async function assemble(assembly: Assembly): Promise<ControlPlane> {
-  const { options, folder, log, undo } = assembly;
+  const { options, folder, log, undo, failpoints } = assembly;
   const failed = Promise.withResolvers<Error>();
   const lock: FolderLock = lockFolder(folder.path);
   undo.push(() => lock.release());
   prepareDataFolder(folder);
   const hasDemo = options.demo && wantsDemo(folder);
   const metrics = createProgramMetrics(options.version);
-  const opened = await openFolderStore(folder, (error) => failed.resolve(error));
+  const opened = await openFolderStore(assembly, (error) => failed.resolve(error));
   const store = measureStore(opened, metrics, folder.database);
   undo.push(() => store.close());
   const starting: { why: string | undefined } = { why: "still starting" };
   const { server, environment } = createServer({ ...assembly, store, starting, metrics });
   undo.push(() => server.close());
   const client = createClient({
-    transport: inProcess((request) => server.handleAs(controllersUser, request)),
+    transport: failingTransport(
+      inProcess((request) => server.handleAs(controllersUser, request)),
+      failpoints,
+    ),
     clock: systemClock,
   });
   await createFirstObjects(client, systemRandom);
@@ -162,7 +174,7 @@ async function assemble(assembly: Assembly): Promise<ControlPlane> {
   const noteCertificate = certificateMetrics(metrics);
   noteCertificate("server", "", expiryOf(certificates.server.cert));
   noteCertificate("authority", "", expiryOf(authority));
-  undo.push(await startEmbeddedControllers({ client, log, metrics, noteCertificate }));
+  undo.push(await startEmbeddedControllers({ client, log, metrics, noteCertificate, failpoints }));
   starting.why = undefined;
   const { kubeconfig } = folder;
   return { url, demo: demo?.url, kubeconfig, failed: failed.promise, stop: assembly.stop };
@@ -178,11 +190,13 @@ async function startEmbeddedControllers({
   log,
   metrics,
   noteCertificate,
+  failpoints,
 }: {
   readonly client: Client;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly noteCertificate: NoteCertificate;
+  readonly failpoints: ProcessFailpoints | undefined;
 }): Promise<() => Promise<void>> {
   await forgetLease(client);
   const environment = { clock: systemClock, random: systemRandom };
@@ -192,7 +206,7 @@ async function startEmbeddedControllers({
     client,
     clock: systemClock,
     random: systemRandom,
-    connect: createConnect({ ...environment, metrics: calls, noteCertificate }),
+    connect: createConnect({ ...environment, metrics: calls, noteCertificate, failpoints }),
     metrics,
     outside,
     web: createWeb(),
@@ -229,12 +243,15 @@ async function listenOrExplain(
 }
 
 async function openFolderStore(
-  folder: DataFolder,
+  { folder, failpoints }: Assembly,
   onFailed: (error: Error) => void,
 ): Promise<Store> {
   const key = loadSecretsKey(folder, systemRandom);
-  const journal = await openSqliteJournal({ path: folder.database });
-  const sealed = sealJournal(journal, {
+  const journal = await openSqliteJournal({
+    path: folder.database,
+    ...(failpoints === undefined ? {} : { failpoints: failpoints.settings }),
+  });
+  const sealed = sealJournal(failingJournal(journal, failpoints), {
     cipher: createCipher(key, systemRandom),
     sealed: isSealed,
   });

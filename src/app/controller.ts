@@ -15,9 +15,10 @@ import { type RunningControllers, startControllers } from "../controllers/index.
 import { ApiError } from "../kernel/status.ts";
 import { createOutsideTime, type Metrics } from "../runtime/index.ts";
 import { readIfPresent } from "./files.ts";
+import { failingTransport, type ProcessFailpoints, readFailpoints } from "./failpoints.ts";
 import { createConnect } from "./hypervisors.ts";
 import { hypervisorMetrics } from "./hypervisor-metrics.ts";
-import { createLog, type LogFormat } from "./log.ts";
+import { createLog, type Log, type LogFormat } from "./log.ts";
 import { serveMetrics } from "./metrics-port.ts";
 import { certificateMetrics, createProgramMetrics } from "./program-metrics.ts";
 import { systemClock, systemRandom } from "./system.ts";
@@ -49,11 +50,21 @@ export async function startRemoteControllers(options: {
     readFile: (path) => readFileSync(resolve(dirname(options.kubeconfig), path), "utf8"),
   });
   const transport = createHttpsTransport(connection);
-  const client = createClient({ transport: transport.send, clock: systemClock });
+  const log = createLog({
+    write: options.logLine,
+    nowMs: () => systemClock.nowMs(),
+    level: options.verbose ? "debug" : "info",
+    format: options.logFormat,
+  });
+  const failpoints = readFailpoints(log);
+  const client = createClient({
+    transport: failingTransport(transport.send, failpoints),
+    clock: systemClock,
+  });
   await ensureSystemNamespace(client);
   const metrics = createProgramMetrics(options.version);
   const port = options.metrics && (await serveMetrics(metrics, options.metrics));
-  const controllers = startHere(client, options, metrics);
+  const controllers = startHere(client, metrics, { log, failpoints });
   // The clock's timers do not keep a process alive, and between two looks at the lease nothing else
   // does: a replica that waits for its turn would end by itself.
   const alive = setInterval(() => undefined, aliveMs);
@@ -98,19 +109,9 @@ async function isKindHereToStay(client: Client): Promise<boolean> {
 
 function startHere(
   client: Client,
-  options: {
-    readonly verbose: boolean;
-    readonly logFormat?: LogFormat;
-    readonly logLine: (line: string) => void;
-  },
   metrics: Metrics,
+  { log, failpoints }: { readonly log: Log; readonly failpoints: ProcessFailpoints | undefined },
 ): RunningControllers {
-  const log = createLog({
-    write: options.logLine,
-    nowMs: () => systemClock.nowMs(),
-    level: options.verbose ? "debug" : "info",
-    format: options.logFormat,
-  });
   const outside = createOutsideTime(systemClock);
   const calls = hypervisorMetrics(metrics, { clock: systemClock, outside });
   const noteCertificate = certificateMetrics(metrics);
@@ -119,7 +120,7 @@ function startHere(
     client,
     clock: systemClock,
     random: systemRandom,
-    connect: createConnect({ ...environment, metrics: calls, noteCertificate }),
+    connect: createConnect({ ...environment, metrics: calls, noteCertificate, failpoints }),
     metrics,
     outside,
     web: createWeb(),

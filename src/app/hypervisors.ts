@@ -1,9 +1,10 @@
 import type { Connect, Credentials } from "../controllers/index.ts";
 import type { Hypervisor } from "../api/index.ts";
-import { httpsTransport, proxmoxDriver } from "../drivers/proxmox/index.ts";
+import { httpsTransport, proxmoxDialect, proxmoxDriver } from "../drivers/proxmox/index.ts";
 import type { HypervisorDriver } from "../hypervisor/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Random } from "../kernel/random.ts";
+import { failingSend, type ProcessFailpoints } from "./failpoints.ts";
 import type { HypervisorMetrics } from "./hypervisor-metrics.ts";
 import { missingDriver } from "./missing-driver.ts";
 import type { NoteCertificate } from "./program-metrics.ts";
@@ -13,14 +14,16 @@ export interface ConnectEnvironment {
   readonly random: Random;
   readonly metrics: HypervisorMetrics;
   readonly noteCertificate: NoteCertificate;
+  /** Undefined but in tests of crashes. */
+  readonly failpoints?: ProcessFailpoints | undefined;
 }
 
 /** The one place that knows which types of hypervisors there are. A new driver is a line here. */
 export function createConnect(environment: ConnectEnvironment): Connect {
-  return (hypervisor, credentials) => {
+  return (hypervisor, credentials, unlock) => {
     switch (hypervisor.spec.type) {
       case "proxmox":
-        return connectProxmox(hypervisor, credentials ?? {}, environment);
+        return connectProxmox(hypervisor, { ...environment, credentials, unlock });
       case "libvirt":
       case "vsphere":
         return missingDriver(hypervisor.spec.type);
@@ -28,38 +31,71 @@ export function createConnect(environment: ConnectEnvironment): Connect {
   };
 }
 
+/** What a type of hypervisor does with a shape, as far as that is known without asking it. */
+export function dialectOf({ spec, status }: Hypervisor): Dialect | undefined {
+  switch (spec.type) {
+    case "proxmox":
+      return proxmoxDialect(status?.version ?? "");
+    case "libvirt":
+    case "vsphere":
+      return undefined;
+  }
+}
+
+type Dialect = Pick<HypervisorDriver, "fit" | "changeOf">;
+
 function connectProxmox(
   { metadata, spec }: Hypervisor,
-  credentials: Credentials,
-  environment: ConnectEnvironment,
+  environment: ConnectEnvironment & {
+    readonly credentials: Credentials | undefined;
+    readonly unlock?: Credentials | undefined;
+  },
 ): HypervisorDriver {
+  const { credentials = {}, unlock } = environment;
   const { name: hypervisor = "" } = metadata;
-  const { ca, fingerprints, serverName } = spec.tls ?? {};
   const token = { id: credentials["tokenId"] ?? "", secret: credentials["tokenSecret"] ?? "" };
   const transport = httpsTransport({
     endpoints: spec.endpoints,
     token,
-    tls: {
-      ...(ca === undefined ? {} : { ca }),
-      ...(fingerprints === undefined ? {} : { fingerprints }),
-      ...(serverName === undefined ? {} : { serverName }),
-    },
+    tls: trustOf(spec.tls ?? {}),
     timeoutMs: spec.limits.callTimeoutSeconds * 1000,
     clock: environment.clock,
     onCertificate: noteEarliest((ms) => environment.noteCertificate("hypervisor", hypervisor, ms)),
   });
   const exclusive = (spec.storages ?? []).filter((storage) => storage.exclusive === true);
   return proxmoxDriver({
-    send: environment.metrics.measure(transport.send, hypervisor),
+    send: failingSend(
+      environment.metrics.measure(transport.send, hypervisor),
+      environment.failpoints,
+    ),
     close: transport.close,
     tokenId: token.id,
     random: environment.random,
     callsPerNode: spec.limits.callsPerNode,
+    unlock: unlock && accountOf(unlock),
     settings: {
       ...(spec.idRange === undefined ? {} : { idRange: spec.idRange }),
       exclusiveStorages: exclusive.map(({ name }) => name),
     },
   });
+}
+
+function trustOf({
+  ca,
+  fingerprints,
+  serverName,
+}: NonNullable<Hypervisor["spec"]["tls"]>): Parameters<typeof httpsTransport>[0]["tls"] {
+  return {
+    ...(ca === undefined ? {} : { ca }),
+    ...(fingerprints === undefined ? {} : { fingerprints }),
+    ...(serverName === undefined ? {} : { serverName }),
+  };
+}
+
+/** Root's own login, which alone may clear a lock. */
+function accountOf(secret: Credentials): { username: string; password: string } | undefined {
+  const { username, password } = secret;
+  return username === undefined || password === undefined ? undefined : { username, password };
 }
 
 /** Of several endpoints the one whose certificate ends first is the one to worry about. */

@@ -3,6 +3,7 @@ export { startRemoteControllers } from "./controller.ts";
 export { type ControlPlane, type ControlPlaneOptions, startControlPlane } from "./control-plane.ts";
 export { type CreateDoctor, createDoctors, type ExaminedSpec } from "./doctors.ts";
 export { connectInstallation, type Installation } from "./installation.ts";
+export { dialectOf } from "./hypervisors.ts";
 export { folderFormat } from "./folder-format.ts";
 export { startSimulator } from "./simulator.ts";
 export { systemClock, systemRandom } from "./system.ts";

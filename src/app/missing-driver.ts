@@ -19,6 +19,7 @@ export function missingDriver(type: string): HypervisorDriver {
     look: async () => ({ state: "unknown", failure }),
     recall: async () => no,
     leftovers: async () => no,
+    survey: async () => no,
     images: async () => no,
     discs: async () => no,
     guest: async () => no,

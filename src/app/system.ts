@@ -1,10 +1,14 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type { Clock } from "../kernel/clock.ts";
 import type { Random } from "../kernel/random.ts";
+import { clockSkew } from "./clock-skew.ts";
+
+const skewFile = process.env["BERTH_CLOCK_SKEW_FILE"] || undefined;
+const skewMs = clockSkew(skewFile, () => performance.now());
 
 /** The machine's own clock. Timers do not keep the process alive: open servers do. */
 export const systemClock: Clock = {
-  nowMs: () => Date.now(),
+  nowMs: () => Date.now() + skewMs(),
   monotonicMs: () => performance.now(),
   after: (delayMs, callback) => {
     const timer = setTimeout(callback, delayMs);

@@ -49,13 +49,14 @@ export interface Terminal {
   readonly directory: string;
 }
 
-/**
- * The exit codes, part of the command line's contract. 2 and 3 are left for `berth plan`, where
- * they mean "there are changes" and "refused".
- */
+/** The exit codes, part of the command line's contract. 2 and 3 are those of `berth plan`. */
 export const exitCodes = {
   ok: 0,
   failed: 1,
+  /** Of a plan: applying it would change something. */
+  changes: 2,
+  /** Of a plan: something of it cannot be had. */
+  refused: 3,
   /** The command line itself is wrong: as sysexits' EX_USAGE. */
   usage: 64,
 } as const;

@@ -1,6 +1,7 @@
 import {
   claimKind,
   hypervisorKind,
+  orphanKind,
   virtualMachineKind,
   vmClassKind,
   vmImageKind,
@@ -9,6 +10,7 @@ import {
 import type {
   Claim,
   Hypervisor,
+  Orphan,
   VirtualMachine,
   VMClass,
   VMImage,
@@ -34,6 +36,7 @@ export interface Informers {
   readonly classes: Informer<VMClass>;
   readonly images: Informer<VMImage>;
   readonly networks: Informer<VMNetwork>;
+  readonly orphans: Informer<Orphan>;
 }
 
 export interface InformerDeps {
@@ -62,6 +65,10 @@ const vmIndexes = {
   },
 };
 
+const orphanIndexes = {
+  hypervisor: ({ spec }: Orphan): string[] => [spec.hypervisor],
+};
+
 /** Starts copies of all that the controllers read. */
 export function startInformers(deps: InformerDeps): Informers {
   const follow = <Read extends KubeObject, Written>(
@@ -78,11 +85,12 @@ export function startInformers(deps: InformerDeps): Informers {
     classes: follow(vmClassKind),
     images: follow(vmImageKind),
     networks: follow(vmNetworkKind),
+    orphans: follow(orphanKind, orphanIndexes),
   };
 }
 
 export async function stopInformers(informers: Informers): Promise<void> {
-  const { vms, hypervisors, claims, classes, images, networks } = informers;
-  const all = [vms, hypervisors, claims, classes, images, networks];
+  const { vms, hypervisors, claims, classes, images, networks, orphans } = informers;
+  const all = [vms, hypervisors, claims, classes, images, networks, orphans];
   await Promise.all(all.map((informer) => informer.stop()));
 }

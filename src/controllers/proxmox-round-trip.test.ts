@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { virtualMachineKind, type WrittenVirtualMachineSpec } from "../api/index.ts";
 import type { PveRequest } from "../drivers/proxmox/index.ts";
 import { openProxmox } from "./testing/simulated-proxmox.ts";
-import { condition, createVm, getVm, isReady, until } from "./testing/world.ts";
+import { condition, createVm, getVm, isReady, until, type World } from "./testing/world.ts";
 
 type Spec = Partial<WrittenVirtualMachineSpec>;
 
@@ -56,6 +56,13 @@ const anySpec: fc.Arbitrary<Spec> = fc
     user: maybe(fc.constant({ name: "ada" })),
     tags: maybe(fc.subarray(["b", "a", "c"])),
     hasDrive: fc.boolean(),
+    limit: maybe(fc.constantFrom("1", "1500m", "0.5")),
+    weight: maybe(fc.integer({ min: 100, max: 5000 })),
+    numa: maybe(fc.boolean()),
+    minimum: maybe(fc.constantFrom("256Mi", "300M")),
+    startup: maybe(fc.record({ order: fc.integer({ min: 0, max: 9 }) })),
+    other: maybe(card.filter(({ macAddress }) => macAddress === undefined)),
+    bootsFromDrive: fc.boolean(),
     powerState: fc.constantFrom("Running" as const, "Stopped" as const, "Suspended" as const),
     notes: maybe(fc.constantFrom("ours", "two\nlines")),
   })
@@ -65,11 +72,16 @@ const anySpec: fc.Arbitrary<Spec> = fc
       ...(said.data ? [{ ...said.data, name: "data", size: "2048Mi", storage: "local-zfs" }] : []),
     ];
     const spec = {
-      cpu: { cores: said.cores },
-      memory: { size: said.memory },
+      cpu: given({ cores: said.cores, limit: said.limit, weight: said.weight, numa: said.numa }),
+      memory: given({ size: said.memory, minimum: said.minimum }),
+      startup: said.startup,
+      bootOrder: said.hasDrive && said.bootsFromDrive ? bootOrder : undefined,
       firmware: said.firmware,
       disks: said.isReversed ? disks.toReversed() : disks,
-      networks: [{ ...said.card, name: "lan", bridge: "vmbr0" }],
+      networks: [
+        { ...said.card, name: "lan", bridge: "vmbr0" },
+        ...(said.other ? [{ ...said.other, name: "dmz", bridge: "vmbr0" }] : []),
+      ],
       cdroms: said.hasDrive ? [{ name: "cd" }] : undefined,
       devices: said.display ? { display: { type: said.display } } : undefined,
       cloudInit: said.user ? { user: said.user } : undefined,
@@ -77,8 +89,15 @@ const anySpec: fc.Arbitrary<Spec> = fc
       description: said.notes,
       powerState: said.powerState,
     };
-    return Object.fromEntries(Object.entries(spec).filter(([, value]) => value));
+    return given(spec);
   });
+
+const bootOrder = [{ cdrom: "cd" }, { disk: "root" }, { network: "lan" }];
+
+/** What is said of it. */
+function given(object: object): object {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
+}
 
 /** The same, said otherwise: order, case, units, and defaults written out. */
 function respelled({ disks = [], networks = [], tags, memory, cpu }: Spec): object {
@@ -97,8 +116,12 @@ function respelled({ disks = [], networks = [], tags, memory, cpu }: Spec): obje
       return { connected: true, firewall: false, model: "virtio", ...said, ...mac };
     }),
     ...(tags === undefined ? {} : { tags: tags.toReversed() }),
-    memory: { size: memory?.size === "1Gi" ? "1024Mi" : memory?.size, ballooning: true },
-    cpu: { ...cpu, sockets: 1, numa: false },
+    memory: {
+      ...memory,
+      size: memory?.size === "1Gi" ? "1024Mi" : memory?.size,
+      ballooning: true,
+    },
+    cpu: { numa: false, ...cpu, sockets: 1 },
     deletionProtection: false,
     startOnBoot: true,
   };
@@ -148,3 +171,49 @@ describe("what was applied", () => {
     });
   }
 });
+
+describe("what is declared instead", () => {
+  for (const release of ["7.4", "9.2"] as const) {
+    it(`is what the machine becomes, on ${release}, and then rests`, async () => {
+      await fc.assert(
+        fc.asyncProperty(anySpec, anySpec, async (first, second) => {
+          const { world, requests } = await openProxmox(release);
+          const berth = world.start();
+          const source = { source: { blank: {} }, updatePolicy: "PowerOff" } as const;
+          await createVm(world.client, "web", { ...first, ...source, shutdown });
+          const before = await isSynced(world);
+          assert.equal(before, "", `made: ${before}`);
+          // Firmware and the first boot's data cannot be changed in place.
+          const { firmware: _firmware, cloudInit: _cloudInit, ...changed } = second;
+          const gone = Object.keys(first).filter((key) => !(key in second) && !fixed.has(key));
+          // What is suspended keeps its form until it goes on.
+          const { powerState } = second;
+          const wakes = powerState === "Suspended" ? { powerState: "Running" } : {};
+          const nothing = Object.fromEntries(gone.map((key) => [key, null]));
+          const spec = { ...changed, ...nothing, ...wakes };
+          const at = { namespace: "default", name: "web" };
+          await world.client.of(virtualMachineKind).patch(at, { merge: { spec } });
+          const after = await isSynced(world);
+          assert.equal(after, "", `changed: ${after}`);
+          requests.length = 0;
+          await until(world, () => false, 60_000);
+          assert.deepEqual(writesOf(requests), []);
+          berth.crash();
+        }),
+        { numRuns: 6, seed: 11 },
+      );
+    });
+  }
+});
+
+const shutdown = { graceSeconds: 1 };
+const fixed: ReadonlySet<string> = new Set(["firmware", "cloudInit"]);
+
+/** Nothing when the machine is as declared; else what it says. */
+async function isSynced(world: World): Promise<string> {
+  const isSo = await until(world, async () => {
+    const vm = await getVm(world.client, "web");
+    return isReady(vm) && condition(vm, "Synced") === "True Succeeded";
+  });
+  return isSo ? "" : JSON.stringify((await getVm(world.client, "web"))?.status);
+}

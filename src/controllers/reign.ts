@@ -13,13 +13,14 @@ import {
   type EventRecorder,
   type RetryPolicy,
   type Slots,
-  type Source,
 } from "../runtime/index.ts";
 import { Ledger, reconcileClaim, WrittenObjects } from "./claims/index.ts";
 import { Connections, reconcileHypervisor, type Session } from "./hypervisor/index.ts";
 import type { Informers } from "./informers.ts";
 import type { Meters } from "./meters.ts";
 import type { ControllersOptions } from "./options.ts";
+import { Sweeps } from "./orphan/index.ts";
+import { onlyComplete, orphanWork } from "./orphan-work.ts";
 import { createMakingTime, createReports, type Reports } from "./reports/index.ts";
 import { Places, reconcileVm, TaskPace, type VmMemory } from "./virtual-machine/index.ts";
 import { imagesWanted, reconcileImage, wishesFor, type ImageMemory } from "./vm-image/index.ts";
@@ -40,6 +41,9 @@ export interface Ground {
 const concurrencyDefault = 32;
 /** What a tick does not show, as a changed note or cable, is seen at the latest then. */
 const vmResyncMs = 60 * 60_000;
+/** Of machines that waited for the same hypervisor, so many are woken in so long. */
+const wakesPerPace = 20;
+const paceMs = 200;
 /** The API server is away: it comes back, and until then nothing else can be done. */
 const apiAwayPolicy: RetryPolicy = {
   delaysMs: [500, 1_000, 2_000, 5_000, 10_000],
@@ -59,7 +63,11 @@ export class Reign {
   readonly #sessions = new Map<string, Session>();
   readonly #vmMemory = new Map<string, VmMemory>();
   readonly #imageMemory = new Map<string, ImageMemory>();
-  readonly #controllers: Record<"claim" | "hypervisor" | "image" | "vm", Controller>;
+  readonly #sweeps = new Sweeps();
+  readonly #controllers: Record<
+    "claim" | "hypervisor" | "image" | "vm" | "sweep" | "orphan",
+    Controller
+  >;
   readonly #reports: Reports;
   readonly #unlisten: () => void;
   readonly #unfollow: () => void;
@@ -89,10 +97,13 @@ export class Reign {
       hypervisor: this.#startHypervisors(),
       image: this.#startImages(),
       vm: this.#startVms(),
+      ...this.#startOrphans(),
     };
+    this.#sweeps.wake = (name) => this.#controllers.sweep.wake(name);
     this.#unlisten = this.#connections.on({
       changed: (name) => this.#hypervisorChanged(name),
       improved: (name) => this.#retryFailed(name),
+      trusted: (name) => this.#wakeHeld(name),
       rows: (name, externalIds) => this.#rowsChanged(name, new Set(externalIds)),
       looked: (name, inventory) => this.#compare(name, inventory),
     });
@@ -151,7 +162,9 @@ export class Reign {
       ledger: this.#ledger,
       objects: this.#hypervisors,
       sessions: this.#sessions,
+      suspicionOf: (name: string) => this.#sweeps.suspicionOf(name),
       reports: this.#reports,
+      lookNow: (name: string) => this.#controllers.hypervisor.wake(name),
     };
     return this.#start({
       name: "hypervisor",
@@ -236,25 +249,49 @@ export class Reign {
     });
   }
 
+  /** What looks for things that nothing declares, and what does what is decided about them. */
+  #startOrphans(): Record<"sweep" | "orphan", Controller> {
+    const work = orphanWork(this.#ground, {
+      connections: this.#connections,
+      ledger: this.#ledger,
+      events: this.#events,
+      sweeps: this.#sweeps,
+      wakeOrphan: (name) => this.#controllers.orphan.wake(name),
+      improved: (name) => this.#retryFailed(name),
+    });
+    return { sweep: this.#start(work.sweep), orphan: this.#start(work.orphan) };
+  }
+
   #hypervisorChanged(name: string): void {
     const { informers, slots } = this.#ground;
     slots.refresh();
-    for (const key of keysOf(informers.vms, "hypervisor", name)) {
-      const memory = this.#vmMemory.get(key);
-      if (memory !== undefined) delete memory.retry;
-      this.#lookNow(key);
-    }
+    this.#controllers.sweep.wake(name);
+    this.#wakePaced(keysOf(informers.vms, "hypervisor", name));
     for (const { metadata } of informers.images.list()) {
       this.#controllers.image.wake(objectKey(metadata));
     }
   }
 
   #retryFailed(name: string): void {
-    for (const { metadata, status } of this.#ground.informers.vms.byIndex("hypervisor", name)) {
-      if (status?.failure === undefined) continue;
-      const memory = this.#vmMemory.get(objectKey(metadata));
+    const vms = this.#ground.informers.vms.byIndex("hypervisor", name);
+    const failed = vms.filter(({ status }) => status?.failure !== undefined);
+    this.#wakePaced(failed.map(({ metadata }) => objectKey(metadata)));
+  }
+
+  #wakeHeld(name: string): void {
+    const keys = keysOf(this.#ground.informers.vms, "hypervisor", name);
+    this.#wakePaced(keys.filter((key) => this.#vmMemory.get(key)?.isHeld === true));
+  }
+
+  /** Whatever they waited for: a thousand at once would be the next outage. */
+  #wakePaced(keys: readonly string[]): void {
+    for (const [index, key] of keys.entries()) {
+      const memory = this.#vmMemory.get(key);
+      // Also one that stands in line for slots looks.
       if (memory !== undefined) delete memory.retry;
-      this.#controllers.vm.wake(objectKey(metadata));
+      if (memory !== undefined) delete memory.line;
+      const delayMs = Math.floor(index / wakesPerPace) * paceMs;
+      this.#controllers.vm.enqueue(key, { delayMs });
     }
   }
 
@@ -298,11 +335,6 @@ function looksAs(
 function standing({ status }: VirtualMachine): unknown {
   const { hypervisor, externalId, conditions = [] } = status ?? {};
   return [hypervisor, externalId, conditions.find(({ type }) => type === "Provisioned")?.status];
-}
-
-/** A source without keys: only that it is complete is waited for. */
-function onlyComplete<Read extends KubeObject>({ synced }: Informer<Read>): Source {
-  return { synced, keys: () => [], on: () => () => undefined };
 }
 
 function keysOf(vms: Informer<VirtualMachine>, index: string, value: string): string[] {

@@ -51,6 +51,7 @@ function refusalsOf({ proxmox }: SimulatedWorld): string[] {
 
 interface TaskRecord {
   readonly node: string;
+  readonly id: string;
   readonly type: string;
   readonly startMs: number;
   readonly endMs: number;
@@ -59,8 +60,8 @@ interface TaskRecord {
 
 function tasksOf({ proxmox }: SimulatedWorld): TaskRecord[] {
   return proxmox.cluster.state.nodes.flatMap(({ name, tasks }) => {
-    return tasks.map(({ type, startMs, endMs = Infinity, exitStatus = "" }) => {
-      return { node: name, type, startMs, endMs, exitStatus };
+    return tasks.map(({ id, type, startMs, endMs = Infinity, exitStatus = "" }) => {
+      return { node: name, id, type, startMs, endMs, exitStatus };
     });
   });
 }
@@ -70,12 +71,29 @@ function copiesByNode(stage: SimulatedWorld): TaskRecord[][] {
   return [...Map.groupBy(copies, ({ node }) => node).values()];
 }
 
+/** How many machines were made and stood in line for their copy at most. */
+function mostBegun(stage: SimulatedWorld): number {
+  const tasks = tasksOf(stage);
+  const copies = new Map(
+    tasks.filter(({ type }) => type === "qmconfig").map((one) => [one.id, one]),
+  );
+  const made = tasks.filter(({ type }) => type === "qmcreate");
+  return mostAtOnce(
+    made.map(({ id, startMs }) => ({ startMs, endMs: copies.get(id)?.startMs ?? Infinity })),
+  );
+}
+
 describe("sixty machines at once on five nodes", () => {
   it("are all made without a lock that was waited for in vain, at the storages' own rate", async () => {
     const stage = await openProxmox("9.2", { nodes });
     const berth = stage.world.start();
     await until(stage.world, () => false, 30_000);
     const { vms, tookMs, refusals } = await makeAtOnce(stage, 60, "local-zfs");
+    // Twice the operations that may go on at once, and one per storage that is just being asked.
+    assert.ok(
+      mostBegun(stage) <= 2 * 16 + nodes.length,
+      `${mostBegun(stage)} had begun and were not copied yet`,
+    );
     assert.deepEqual(
       refusals.filter((reason) => /lock|time/i.test(reason)),
       [],

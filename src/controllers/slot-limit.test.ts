@@ -14,6 +14,7 @@ const find = (name: string): Hypervisor | undefined => (name === "lab" ? lab : u
 test("slots have the limits that the Hypervisor says, a node's own storage on each node", () => {
   const limits = [
     "hypervisor lab",
+    "begin lab",
     "node pve1 of lab",
     "storage slow of lab",
     "storage fast of lab",
@@ -21,5 +22,5 @@ test("slots have the limits that the Hypervisor says, a node's own storage on ea
     "storage slow on pve1 of lab",
     "storage fast of gone",
   ].map((name) => slotLimit(name, find));
-  assert.deepEqual(limits, [16, 4, 1, 3, 3, 1, 1]);
+  assert.deepEqual(limits, [16, 32, 4, 1, 3, 3, 1, 1]);
 });

@@ -12,6 +12,8 @@ export function slotLimit(
 
 function limitIn({ spec }: Hypervisor, kind: string, name: string): number {
   if (kind === "hypervisor") return spec.slots.hypervisor;
+  // Machines that have begun: one that is worked on, and one that is ready for when it is done.
+  if (kind === "begin") return 2 * spec.slots.hypervisor;
   if (kind === "node") return spec.slots.node;
   // Of a storage that each node has for itself, each has as many.
   const [storage] = name.split(" on ");

@@ -86,6 +86,28 @@ export const categoryPolicies: Readonly<Record<FailureCategory, CategoryPolicy>>
   DependencyNotReady: waiting,
 };
 
+/**
+ * Where several things are wrong at once, the first of these that is among them decides what
+ * follows: what only a person can mend before what comes by itself, and that before what passes.
+ */
+export const severities: readonly FailureCategory[] = [
+  "IdentityConflict",
+  "OrphanedVolumes",
+  "LockError",
+  "PermissionDenied",
+  "ConfigurationError",
+  "APINotSupported",
+  "ReplacementRequired",
+  "Missing",
+  "QuotaExceeded",
+  "ImageNotFound",
+  "DependencyNotReady",
+  "CreationFailed",
+  "NodeUnhealthy",
+  "NetworkError",
+  "UnknownOutcome",
+];
+
 export function answered<T>(value: T): Answer<T> {
   return { ok: true, value };
 }

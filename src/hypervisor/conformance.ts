@@ -1,6 +1,7 @@
 import { describe, it } from "node:test";
 import { moving, parts } from "./testing/parts.ts";
 import { safety, settling } from "./testing/safety.ts";
+import { surveying } from "./testing/surveying.ts";
 import { Bench, type Laws, type Stage } from "./testing/stage.ts";
 import { working } from "./testing/working.ts";
 
@@ -18,7 +19,7 @@ export function describeDriver(
   skips: readonly Skip[] = [],
 ): void {
   describe(`the driver for ${name}`, () => {
-    const laws: Laws = { ...working, ...parts, ...moving, ...safety, ...settling };
+    const laws: Laws = { ...working, ...parts, ...moving, ...safety, ...settling, ...surveying };
     for (const [test, run] of Object.entries(laws)) {
       const skip = skips.find((candidate) => candidate.test === test);
       it(test, { skip: skip?.reason ?? false }, () => run(new Bench(makeStage())));

@@ -3,6 +3,7 @@ import type { Inventory, SystemView } from "./inventory.ts";
 import type { Lock, Machine, NewDisk, Shape } from "./machine.ts";
 import type { Mark } from "./mark.ts";
 import type { ClaimedMachine, Clone, Operation } from "./operation.ts";
+import type { Survey } from "./survey.ts";
 
 /**
  * What a driver does for Berth, in Berth's words. No vendor's type, id format or enumeration
@@ -30,6 +31,11 @@ export interface HypervisorDriver {
   begin(operation: Operation, fence: Fence): Promise<Begun>;
   /** How far a task is. */
   look(task: TaskHandle): Promise<TaskView>;
+  /**
+   * Asks a task of ours to end. What it has done by then is seen by looking. A driver whose
+   * hypervisor cannot do that leaves it out.
+   */
+  cancel?(task: TaskHandle, fence: Fence): Promise<Begun>;
   /** Work of our own credentials on a machine since a moment: what a lost reply may have begun. */
   recall(
     claim: ClaimedMachine,
@@ -42,6 +48,11 @@ export interface HypervisorDriver {
   changeOf(path: string, machine?: Machine): Change;
   /** Volumes under a Claim's id that nothing refers to, with what is known of whose they are. */
   leftovers(claim: ClaimedMachine): Promise<Answer<readonly Leftover[]>>;
+  /**
+   * Everything that Berth may have made. Machines whose ids are `known` are listed and not looked
+   * into; each other one costs a call.
+   */
+  survey(known: readonly string[]): Promise<Answer<Survey>>;
   /** Image files on a storage, as a node sees it. */
   images(place: ImagePlace): Promise<Answer<readonly ImageFile[]>>;
   /** Discs on a storage, as a node sees it: also those that `putSeed` put there. */
@@ -132,6 +143,8 @@ export interface Draft {
   readonly node: string;
   readonly shape: Shape;
   readonly disks: readonly NewDisk[];
+  /** Volumes that are there already and become the machine's own: they are no leftovers. */
+  readonly takes?: readonly string[];
   /** Where the whole machine is to be the hypervisor's own copy of another. */
   readonly clone?: Pick<Clone, "source" | "mode">;
 }

@@ -1,4 +1,4 @@
-export { answered, categoryPolicies, failed } from "./categories.ts";
+export { answered, categoryPolicies, failed, severities } from "./categories.ts";
 export type { Answer, CategoryPolicy, Failure } from "./categories.ts";
 export type {
   Begun,
@@ -31,6 +31,8 @@ export { checks, connectionProblems } from "./diagnosis.ts";
 export type { Check, Diagnosis, Finding, HypervisorDoctor } from "./diagnosis.ts";
 export { shapeDifferences } from "./differences.ts";
 export type { Difference } from "./differences.ts";
+export { imageChecksum, isBerthFile, isSeedOf, seedFileName, seedIdentity } from "./file-names.ts";
+export type { FetchImage, PutImage, RemoveImage } from "./image-operation.ts";
 export type {
   Capability,
   Inventory,
@@ -76,19 +78,19 @@ export type {
 export { formatMark, readMark, releasedMark, removeMark, writeMark } from "./mark.ts";
 export type { Mark, MarkedText } from "./mark.ts";
 export { proposeNames } from "./names.ts";
-export { isSeedOf, seedFileName } from "./operation.ts";
 export type {
   AddDisk,
   Attach,
   Basis,
   ClaimedMachine,
+  ClearHusk,
   Clone,
   Configure,
   CreateShell,
   Destroy,
   DestroyDisk,
   Detach,
-  FetchImage,
+  DiscardVolume,
   Grow,
   Guard,
   HandOver,
@@ -98,12 +100,10 @@ export type {
   PartName,
   PowerOff,
   PowerOn,
-  PutImage,
   PutSeed,
   Reboot,
   Regroup,
   Release,
-  RemoveImage,
   RemoveSeed,
   RemoveVolume,
   Resume,
@@ -111,4 +111,6 @@ export type {
   StampedDisk,
   StampedPart,
   Suspend,
+  Unlock,
 } from "./operation.ts";
+export type { Survey, SurveyedFile, SurveyedMachine, SurveyedVolume } from "./survey.ts";

@@ -27,7 +27,9 @@ export type Capability =
   | "SeedDisc"
   | "Suspend"
   | "Devices"
-  | "HighAvailability";
+  | "HighAvailability"
+  /** Locks of ours that are dead can be cleared. */
+  | "Unlock";
 
 /**
  * One glance at everything. A row that is missing says nothing while `isComplete` is false, and

@@ -304,6 +304,10 @@ export interface Lock {
   readonly state: "Held" | "Dead" | "Unknown";
   /** The work of ours that set it, where that is known. */
   readonly task?: string;
+  /** When that began; and when and how it ended, in the hypervisor's own words. */
+  readonly sinceMs?: number;
+  readonly endedMs?: number;
+  readonly end?: string;
   /** How a person clears it. */
   readonly remedy?: string;
 }

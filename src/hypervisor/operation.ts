@@ -1,4 +1,5 @@
 import type { ClaimSpec } from "../api/index.ts";
+import type { FetchImage, PutImage, RemoveImage } from "./image-operation.ts";
 import type { Bus, DiskShape, HighAvailabilityShape, NewDisk, Shape } from "./machine.ts";
 
 /** What a driver has to know of a Claim. It reads it and never writes it. */
@@ -38,6 +39,9 @@ export type Operation =
   | Regroup
   | Destroy
   | RemoveVolume
+  | DiscardVolume
+  | Unlock
+  | ClearHusk
   | FetchImage
   | PutImage
   | RemoveImage
@@ -302,44 +306,43 @@ export interface RemoveVolume {
   readonly volume: string;
 }
 
-/** Lets the hypervisor bring an image file. Present under that name already: done. */
-export interface FetchImage {
-  readonly kind: "fetchImage";
-  /** What it is for: to fill disks (where nothing is said), or to lie in a drive. */
-  readonly use?: "Disk" | "Disc";
+/**
+ * Destroys a volume or a file of Berth's naming of which nobody knows whose it is: on a person's
+ * word, who typed its id. Its machine must not be there, and no machine may refer to it, in any
+ * form. Gone already: done.
+ */
+export interface DiscardVolume {
+  readonly kind: "discardVolume";
   readonly node: string;
-  readonly storage: string;
-  readonly url: string;
-  readonly fileName: string;
-  /** `sha256:` or `sha512:` and the digest in hexadecimal. */
-  readonly checksum: string;
-}
-
-/** Uploads an image file as it comes. Whole there already: done, and nothing of it is read. */
-export interface PutImage {
-  readonly kind: "putImage";
-  readonly use?: "Disk" | "Disc";
-  readonly node: string;
-  readonly storage: string;
-  readonly fileName: string;
-  /** `sha256:` or `sha512:` and the digest in hexadecimal. The hypervisor checks it. */
-  readonly checksum: string;
-  readonly sizeBytes: number;
-  readonly chunks: AsyncIterable<Uint8Array>;
+  readonly volume: string;
+  /** The volume's id once more, as the person typed it. */
+  readonly confirmed: string;
 }
 
 /**
- * Removes an image file that Berth brought: one that carries its checksum in its name. While any
- * work goes on that may read it: blocked. Gone already: done.
+ * Clears the lock of a machine that is proven ours, while the work that set it is proven ours and
+ * dead. Needs the capability `Unlock`. Not locked any more: done.
  */
-export interface RemoveImage {
-  readonly kind: "removeImage";
-  readonly use?: "Disk" | "Disc";
+export interface Unlock {
+  readonly kind: "unlock";
+  readonly claim: ClaimedMachine;
+  readonly at: Basis;
+  /** The lock that was seen, in the hypervisor's word. */
+  readonly lock: string;
+}
+
+/**
+ * Destroys an empty reservation that is proven ours, while the work that made it is proven dead.
+ * Needs the capability `Unlock`. Gone already: done.
+ */
+export interface ClearHusk {
+  readonly kind: "clearHusk";
+  readonly claim: ClaimedMachine;
   readonly node: string;
-  readonly storage: string;
-  readonly fileName: string;
-  /** `sha256:` or `sha512:` and the digest in hexadecimal. */
-  readonly checksum: string;
+  /** What was known of it when it was seen: see ObserveHints. */
+  readonly sinceMs?: number;
+  readonly workerNeverStarted?: boolean;
+  readonly clonedFrom?: string;
 }
 
 /**
@@ -362,14 +365,4 @@ export interface RemoveSeed {
   readonly node: string;
   readonly storage: string;
   readonly fileName: string;
-}
-
-/** The name of a seed's disc: whose it is, and by its content's SHA-256 which one. */
-export function seedFileName(identity: string, sha256: string): string {
-  return `berth-seed-${identity}-${sha256.slice(0, 16)}.iso`;
-}
-
-/** Whether a file is the seed of this identity: only such a one is ever removed. */
-export function isSeedOf(identity: string, fileName: string): boolean {
-  return fileName.startsWith(`berth-seed-${identity}-`) && fileName.endsWith(".iso");
 }

@@ -6,7 +6,7 @@ import { flush, pass } from "./testing.ts";
 import { priorities, WorkQueue, type QueueHooks, type Turn } from "./work-queue.ts";
 
 /** A queue whose runs end when the test says so. */
-function openQueue(concurrency = 1, hooks: QueueHooks = {}) {
+function openQueue(concurrency = 1, hooks: QueueHooks = {}, runningMax = concurrency) {
   const clock = new VirtualClock();
   const started: string[] = [];
   const turns: Turn[] = [];
@@ -22,7 +22,7 @@ function openQueue(concurrency = 1, hooks: QueueHooks = {}) {
       turns.push(turn);
       const { promise, resolve } = Promise.withResolvers<void>();
       running.set(key, resolve);
-      assert(running.size <= concurrency, "no more run than may");
+      assert(running.size <= runningMax, "no more run than may");
       await promise;
     },
   });
@@ -63,6 +63,16 @@ describe("a work queue", () => {
     await end("a/b");
     assert.deepEqual(started, ["a/b", "a/b"]);
     assert.deepEqual(queue.view(), { running: [], ready: [], delayed: [] });
+  });
+
+  test("lets others run beside a turn that is slow, and not without end", async () => {
+    const { queue, clock, started, running } = openQueue(2, {}, 16);
+    queue.start();
+    for (let i = 0; i < 20; i++) queue.add(`dead/${i}`);
+    await flush();
+    assert.equal(started.length, 2, "as many as may at once");
+    for (let i = 0; i < 20; i++) await pass(clock, 250);
+    assert.equal(running.size, 16, "eight times as many, because all of them are slow");
   });
 
   test("does nothing before it is started, nor within the call that adds", async () => {

@@ -37,6 +37,8 @@ export interface WorkQueueOptions {
   /** Does the work. It handles its own failures: a rejection is a bug, and ends the process. */
   readonly work: (turn: Turn) => Promise<void>;
   readonly hooks?: QueueHooks;
+  /** A turn that takes longer waits for somebody far away, and no longer holds up the others. */
+  readonly slowMs?: number;
 }
 
 export interface AddOptions {
@@ -46,6 +48,9 @@ export interface AddOptions {
 
 /** Node's timers overflow at 24 days. Whoever looks again after one day can ask for another. */
 const delayMsMax = 24 * 60 * 60 * 1000;
+const slowMsDefault = 250;
+/** Of turns that wait for others there may be so many times the concurrency, and no more. */
+const runningFactor = 8;
 /**
  * Every so many starts are for the key that has waited longest, whatever its priority: a storm of
  * edits slows housekeeping down, and does not end it.
@@ -56,6 +61,8 @@ const startsPerOldest = 8;
  * Keys that have work to do, each at most once. Its length is bounded by the number of keys there
  * are, so nothing is ever dropped.
  *
+ * - As many keys run at once as `concurrency` says, and beside them those that are slow: one dead
+ *   system whose answers never come must not keep the keys of all others waiting.
  * - A key never runs twice at once. What is added while it runs, runs it once more afterwards.
  * - Of several delays the earliest counts, and an add without delay overrides them all.
  * - The more urgent go first, equals in the order in which they came.
@@ -74,6 +81,8 @@ export class WorkQueue {
   readonly #drained = Promise.withResolvers<void>();
   #state: "new" | "started" | "stopped" = "new";
   #runningCount = 0;
+  /** Of those that run: the ones that are not slow. */
+  #busyCount = 0;
   #startCount = 0;
   #isPumpDue = false;
 
@@ -105,6 +114,7 @@ export class WorkQueue {
     for (const entry of this.#entries.values()) {
       entry.delayed?.cancel();
       delete entry.delayed;
+      entry.stepAside?.();
     }
     for (const priority of priorities) this.#lines[priority].clear();
     this.#tellDepth();
@@ -164,12 +174,17 @@ export class WorkQueue {
   }
 
   #pump(): void {
-    while (this.#state === "started" && this.#runningCount < this.#options.concurrency) {
+    while (this.#state === "started" && this.#hasRoom()) {
       const key = this.#next();
       const entry = key === undefined ? undefined : this.#entries.get(key);
       if (key === undefined || entry?.ready === undefined) return;
       void this.#run(key, entry, entry.ready);
     }
+  }
+
+  #hasRoom(): boolean {
+    const { concurrency } = this.#options;
+    return this.#busyCount < concurrency && this.#runningCount < concurrency * runningFactor;
   }
 
   #next(): string | undefined {
@@ -191,15 +206,32 @@ export class WorkQueue {
     delete entry.ready;
     entry.isRunning = true;
     this.#runningCount += 1;
+    entry.stepAside = this.#beBusy();
     this.#tellDepth();
     hooks?.waited?.(startMs - sinceMs);
     try {
       await work({ key, priority });
     } finally {
+      entry.stepAside();
       hooks?.worked?.(clock.monotonicMs() - startMs);
       this.#runningCount -= 1;
       this.#finish(key, entry);
     }
+  }
+
+  /** Takes one of the places, until the turn is slow or the returned function is called. */
+  #beBusy(): () => void {
+    let isBusy = true;
+    this.#busyCount += 1;
+    const stepAside = (): void => {
+      cancel();
+      if (!isBusy) return;
+      isBusy = false;
+      this.#busyCount -= 1;
+      this.#pumpSoon();
+    };
+    const cancel = this.#options.clock.after(this.#options.slowMs ?? slowMsDefault, stepAside);
+    return stepAside;
   }
 
   #finish(key: string, entry: Entry): void {
@@ -222,6 +254,8 @@ export class WorkQueue {
 
 interface Entry {
   isRunning: boolean;
+  /** While it runs: lets another run beside it. Safe to repeat. */
+  stepAside?: () => void;
   /** It is to run as soon as it can; while it runs: once more afterwards. */
   ready?: Ready;
   /** It becomes ready later. Never together with `ready`. */

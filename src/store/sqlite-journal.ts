@@ -11,7 +11,7 @@ import { StoreError } from "./store.ts";
 /** How far the write-ahead log may grow before it is carried over into the file. */
 const logBytesMax = 8 * 1024 * 1024;
 
-export interface SqliteJournalOptions extends Pick<SqliteWriterOptions, "busyMs"> {
+export interface SqliteJournalOptions extends Pick<SqliteWriterOptions, "busyMs" | "failpoints"> {
   /** The store's file. Its folder exists, and this process holds the folder's lock. */
   readonly path: string;
   readonly logBytesMax?: number;

@@ -1,6 +1,7 @@
 import { parentPort } from "node:worker_threads";
 import { assert, unreachable } from "../kernel/assert.ts";
 import type { JournalRecord } from "./journal.ts";
+import { failpointsOf } from "./sqlite-failpoints.ts";
 import { SqliteWriter, type SqliteWriterOptions } from "./sqlite-writer.ts";
 import { StoreError, type StoreErrorCode } from "./store.ts";
 
@@ -43,7 +44,7 @@ function reply(request: WriterRequest): WriterReply {
 
 function perform(request: WriterRequest): void {
   if (request.do === "open") {
-    writer = new SqliteWriter(request.options);
+    writer = new SqliteWriter(request.options, failpointsOf(request.options));
     return;
   }
   assert(writer, "the thread is told to open first");

@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { FailpointName, FailpointSettings } from "../kernel/failpoints.ts";
 import type { JournalRecord } from "./journal.ts";
 import { recordChecksum } from "./record-codec.ts";
 import { isCommitRefused, isDiskRefusal, nothingStored } from "./sqlite-errors.ts";
@@ -10,6 +11,8 @@ export interface SqliteWriterOptions {
   readonly logBytesMax: number;
   /** For tests: how long to wait for another process's lock. */
   readonly busyMs?: number;
+  /** For tests: where the thread is to die. */
+  readonly failpoints?: FailpointSettings;
 }
 
 /**
@@ -18,14 +21,19 @@ export interface SqliteWriterOptions {
  */
 export class SqliteWriter {
   readonly #options: SqliteWriterOptions;
+  readonly #visit: (failpoint: FailpointName) => void;
   readonly #database: DatabaseSync;
   readonly #insert: StatementSync;
   readonly #remove: StatementSync;
   readonly #mark: StatementSync;
   #logBytes = 0;
 
-  constructor(options: SqliteWriterOptions) {
+  constructor(
+    options: SqliteWriterOptions,
+    visit: (failpoint: FailpointName) => void = () => undefined,
+  ) {
     this.#options = options;
+    this.#visit = visit;
     const database = connect(options.path);
     // Checkpoints come between the writes, not inside them: no answer waits for one.
     database.exec("PRAGMA wal_autocheckpoint = 0");
@@ -75,6 +83,7 @@ export class SqliteWriter {
   }
 
   #checkpoint(mode: "PASSIVE" | "TRUNCATE"): void {
+    this.#visit("before-checkpoint");
     try {
       this.#database.exec(`PRAGMA wal_checkpoint(${mode})`);
     } catch (error) {
@@ -82,12 +91,14 @@ export class SqliteWriter {
       // Nothing is lost by that: the log has it, and the next checkpoint carries it over.
       if (!isDiskRefusal(error)) throw error;
     }
+    this.#visit("after-checkpoint");
   }
 
   #transaction(body: () => void): void {
     try {
       this.#database.exec("BEGIN IMMEDIATE");
       body();
+      this.#visit("before-flush");
     } catch (error) {
       this.#rollBack();
       throw nothingStored(error);
@@ -99,6 +110,7 @@ export class SqliteWriter {
       this.#rollBack();
       throw nothingStored(error);
     }
+    this.#visit("after-flush");
   }
 
   #rollBack(): void {

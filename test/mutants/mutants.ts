@@ -376,12 +376,12 @@ const endings: readonly Mutant[] = [
     name: "lets the object go while its hypervisor is away",
     edits: [
       {
-        file: `${controller}/reconcile.ts`,
-        find: "if (isDeleting(vm) && (await holdsNothing(turn))) return letGo(turn);",
-        replace: "if (isDeleting(vm)) return letGo(turn);",
+        file: `${controller}/away.ts`,
+        find: "if (isDeleting(turn.vm) && (await holdsNothing(turn))) return letGo(turn);",
+        replace: "if (isDeleting(turn.vm)) return letGo(turn);",
       },
       {
-        file: `${controller}/reconcile.ts`,
+        file: `${controller}/letting-go.ts`,
         find: '  if (turn.claim === undefined && !(await holdsNothing(turn))) return again("NotYet");\n',
         replace: "",
       },
@@ -514,8 +514,8 @@ const endings: readonly Mutant[] = [
     edits: [
       {
         file: `${controller}/plan.ts`,
-        find: 'if (seen.reason === "MarkLost" || claim.state !== "Reserved") return { do: "fail", failure };',
-        replace: 'if (seen.reason === "MarkLost") return { do: "fail", failure };',
+        find: '  if (claim.state !== "Reserved") return { do: "fail", failure };\n',
+        replace: "",
       },
       {
         file: `${controller}/plan.ts`,

@@ -170,7 +170,7 @@ test("berth user says what to do when nothing runs", async (t) => {
 test("berth crds prints one document per served kind, and all with --all", async () => {
   const served = parseAllDocuments((await runBerth(["crds"])).stdout);
   const all = parseAllDocuments((await runBerth(["crds", "--all"])).stdout);
-  assert.equal(served.length, 6);
+  assert.equal(served.length, 7);
   assert.equal(all.length, 12);
   for (const document of all) assert.equal(document.get("kind"), "CustomResourceDefinition");
 });

@@ -1,36 +1,24 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { existsSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
 import { startBerth, temporaryFolder } from "./support/berth.ts";
 import { bodyOf, connect } from "./support/http.ts";
+import { fill, mountSmall, unmount } from "./support/small-disk.ts";
 import { configMapPath, createLedger, writeUntilBroken } from "./support/writers.ts";
 import "./support/cleanup.ts";
 
 const megabytes = 128;
 
-/** A small file system of its own: the only honest way to run out of space. */
-function mountSmall(path: string): string | undefined {
-  if (process.platform !== "linux") return "needs Linux's tmpfs";
-  if (process.getuid?.() !== 0) return "mounting a small file system needs root";
-  try {
-    execFileSync("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m,mode=700`, "tmpfs", path]);
-    return undefined;
-  } catch (error) {
-    return `cannot mount a tmpfs here: ${error instanceof Error ? error.message : "?"}`;
-  }
-}
-
 test("a full disk refuses writes clearly, and loses nothing, also over kill -9", async (t) => {
   const folder = temporaryFolder("full");
-  const refusedMount = mountSmall(folder.path);
+  const refusedMount = mountSmall(folder.path, megabytes);
   if (refusedMount !== undefined) {
     folder.remove();
     return t.skip(refusedMount);
   }
   t.after(() => {
-    execFileSync("umount", ["-l", folder.path]);
+    unmount(folder.path);
     folder.remove();
   });
   const data = join(folder.path, "data");
@@ -41,7 +29,8 @@ test("a full disk refuses writes clearly, and loses nothing, also over kill -9",
     const berth = await startBerth({ data });
     const http = connect(berth, 32);
     await checkAll(http, ledger);
-    fill(filler, folder.path);
+    // A little room is left, so that the disk fills up in the middle of writing.
+    fill(filler, folder.path, 3 * 1024 * 1024);
     let stop = false;
     const writing = Array.from({ length: 32 }, (_, writer) =>
       writeUntilBroken({
@@ -79,14 +68,6 @@ test("a full disk refuses writes clearly, and loses nothing, also over kill -9",
   http.close();
   t.diagnostic(`${ledger.writes} writes stored, ${ledger.refused} refused`);
 });
-
-/** Leaves a little room, so that the disk fills up in the middle of writing. */
-function fill(filler: string, folder: string): void {
-  if (existsSync(filler)) rmSync(filler);
-  const { bavail, bsize } = statfsSync(folder);
-  const bytes = Math.max(0, bavail * bsize - 3 * 1024 * 1024);
-  writeFileSync(filler, Buffer.alloc(bytes));
-}
 
 async function checkRefusal(http: ReturnType<typeof connect>): Promise<void> {
   const body = {

@@ -256,6 +256,10 @@ const rarelyUsed: Record<string, string> = {
   "berth.dev/hypervisors get": "a finalizer was added by somebody else at the same moment",
   "berth.dev/vmimages get": "the same",
   "berth.dev/claims get": "a reply was lost, or the copy of the ledger may be old",
+  "berth.dev/orphans create": "something was found that nothing declares",
+  "berth.dev/orphans delete": "it is gone, or declared",
+  "berth.dev/orphans/status update": "what is known of it, and what was decided about it",
+  "berth.dev/virtualmachines create": "a person adopts a machine that nothing declares",
   "/events patch": "the same thing happened to an object again",
 };
 

@@ -163,7 +163,7 @@ const wrongs: readonly Wrong[] = [
     category: "OrphanedVolumes",
     says: /^Volumes of an earlier machine stand under the id 501: local-zfs:vm-501-disk-0\. /,
     deepest: /^1\. virtualmachine\.berth\.dev\/leftover: OrphanedVolumes$/,
-    todo: /Remove them or take one over/,
+    todo: /berth orphans destroy local-zfs:vm-501-disk-0/,
     mend: () => {
       const volume = encodeURIComponent("local-zfs:vm-501-disk-0");
       return simulator.write("DELETE", `/nodes/pve1/storage/local-zfs/content/${volume}`);

@@ -11,6 +11,8 @@ const conditionMeanings = {
   Ready: "It can be reached, is the system that it was, and lets Berth do its work.",
   Reachable: "It answers, over a connection that was proven.",
   Authorized: "The credentials have the rights that are needed.",
+  Swept:
+    "What is there could be compared with what is declared. Absent while nothing speaks against it.",
 } as const satisfies Meanings;
 
 const reasonMeanings = {
@@ -22,6 +24,8 @@ const reasonMeanings = {
   CredentialsNotRenewed: "The endpoints changed: write the Secret anew or name another.",
   SystemChanged: "Another system answers than the one that systemId names. Nothing is written.",
   SystemClaimedTwice: "Another Hypervisor object already stands for this system.",
+  SuspiciousSweep:
+    "Suddenly much less is there than before. Nothing is concluded from it, and nothing is deleted.",
   PartialView: "Some nodes could not be seen. Nothing is concluded from what is missing.",
   UnsupportedVersion: "This version of the hypervisor is not known to work.",
 } as const satisfies Meanings;

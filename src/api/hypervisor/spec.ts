@@ -69,7 +69,10 @@ const slot = { minimum: 1, maximum: 1024 };
 const slots = object("How much Berth does at once. What does not fit waits in line.", {
   hypervisor: withDefault(integer("Operations on the whole hypervisor.", slot), 16),
   node: withDefault(integer("Operations on one node.", slot), 4),
-  storage: withDefault(integer("Copies onto one storage, on each node that has it for itself.", slot), 1),
+  storage: withDefault(
+    integer("Copies onto one storage, on each node that has it for itself.", slot),
+    1,
+  ),
 });
 
 const limits = object("How gently Berth asks.", {

@@ -13,6 +13,7 @@ import {
   set,
   string,
 } from "../schema/index.ts";
+import type { Field } from "../schema/index.ts";
 
 const nodes = listMap(
   "Its nodes.",
@@ -56,20 +57,28 @@ const storages = listMap(
   { key: "name", maxItems: 128 },
 );
 
+function usedSecret(
+  description: string,
+): Field<{ secret: string; resourceVersion: string; endpoints: string[] }> {
+  return object(description, {
+    secret: text("The Secret, as namespace/name.", 320),
+    resourceVersion: text("The version of it that was read.", 64),
+    endpoints: array("The endpoints.", text("An endpoint.", 512), { maxItems: 16 }),
+  });
+}
+
 export const hypervisorStatus = object("The hypervisor as it was last seen.", {
   observedGeneration: optional(observedGeneration),
   version: optional(text("The version of its software.", 128)),
   systemId: optional(text("The identity that answered. It has to be the one in the spec.", 256)),
   endpoint: optional(text("The endpoint in use.", 512)),
   credentials: optional(
-    object(
+    usedSecret(
       "The credentials in use and the endpoints that they were given for. They are sent nowhere else.",
-      {
-        secret: text("The Secret, as namespace/name.", 320),
-        resourceVersion: text("The version of it that was read.", 64),
-        endpoints: array("The endpoints.", text("An endpoint.", 512), { maxItems: 16 }),
-      },
     ),
+  ),
+  unlockCredentials: optional(
+    usedSecret("The same of the account for unlocking, where one is named and was read."),
   ),
   nodes: optional(nodes),
   storages: optional(storages),

@@ -89,6 +89,7 @@ const status = object("What is known about it.", {
   storage: optional(hypervisorName("The storage that it is on.")),
   powerState: optional(text("Whether a machine runs.", 32)),
   size: optional(observedBytes("The space that it takes.")),
+  reclaimed: optional(observedBytes("The space that was freed when it was destroyed.")),
   firstSeenAt: optional(time("When it was first seen.")),
   sightings: optional(
     integer("In how many sweeps it was seen before it was reported.", {
@@ -98,6 +99,13 @@ const status = object("What is known about it.", {
   ),
   allowedDecisions: optional(
     set("What can be decided about it.", enumeration("A decision.", decisions), { maxItems: 3 }),
+  ),
+  blocks: optional(
+    array(
+      "VirtualMachines that cannot be made as long as it is there.",
+      text("A VirtualMachine, as namespace/name.", 320),
+      { maxItems: 16 },
+    ),
   ),
   command: optional(
     text("The command that clears it on the hypervisor, where Berth may not do it.", 1024),
@@ -118,6 +126,8 @@ const reasonMeanings = {
   Kept: "It was decided to leave it.",
   Adopting: "It is being taken over.",
   Destroying: "It is being deleted.",
+  DestroyingByPolicy:
+    "It is being deleted because the Hypervisor says orphans.policy: DeleteOwned.",
   Gone: "It is no longer there.",
   NotAllowed: "What was decided cannot be done with it: see status.allowedDecisions.",
 } as const satisfies Meanings;
@@ -133,7 +143,7 @@ export const orphanKind = defineKind({
   plural: "orphans",
   shortNames: ["orph"],
   namespaced: false,
-  served: false,
+  served: true,
   description:
     "An Orphan is something that was found on a hypervisor and that nothing declares: a machine, a half-made machine, a volume, a lock. It says what is known and waits for a person's decision. Deleting the object does nothing to the hypervisor.",
   spec,

@@ -1,3 +1,4 @@
+import { isJsonObject } from "../../kernel/json.ts";
 import { type Call, type Command, exitCodes } from "../command.ts";
 import { visible } from "../help.ts";
 import { withServer } from "../objects/connect.ts";
@@ -58,7 +59,7 @@ async function candidatesOf(
   if (choices !== undefined) return choices;
   return askBriefly(typed, machine, async (server) => {
     if (option !== undefined) return option === "namespace" ? namesOf(server, "namespaces") : [];
-    return objectWords(server, typed, current);
+    return takesOrphans(command) ? orphanIds(server) : objectWords(server, typed, current);
   });
 }
 
@@ -70,8 +71,12 @@ const optionChoices: Readonly<Record<string, readonly string[]>> = {
 function argumentWords(command: Command, typed: Call): readonly string[] | undefined {
   const last = command.arguments.length - 1;
   const argument = command.arguments[Math.min(typed.arguments.length, last)] ?? "";
-  if (/^[a-z]+(\|[a-z]+)*$/.test(argument)) return argument.split("|");
-  return command.arguments[0]?.startsWith("KIND") ? undefined : [];
+  if (/^[a-z]+(\|[a-z]+)*\??$/.test(argument)) return argument.replace("?", "").split("|");
+  return command.arguments[0]?.startsWith("KIND") || takesOrphans(command) ? undefined : [];
+}
+
+function takesOrphans(command: Command): boolean {
+  return command.arguments.includes("ORPHAN...");
 }
 
 function optionWords(command: Command): string[] {
@@ -103,6 +108,16 @@ async function objectWords(
   const served = await discover(server);
   const listed = served.filter(({ verbs }) => verbs.includes("list"));
   return listed.flatMap(({ plural, shortNames }) => [plural, ...shortNames]);
+}
+
+/** People know what was found by its id on the hypervisor. */
+async function orphanIds(server: Server): Promise<string[]> {
+  const kind = resolveKind(await discover(server), "orphans");
+  const { items } = await listObjects(server, { kind });
+  return items.flatMap(({ spec }) => {
+    const id = isJsonObject(spec) ? spec["externalId"] : undefined;
+    return typeof id === "string" ? [id] : [];
+  });
 }
 
 async function namesOf(server: Server, word: string): Promise<string[]> {

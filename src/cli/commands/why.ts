@@ -7,6 +7,7 @@ import { shownName } from "../objects/kinds.ts";
 import { type Machine, systemMachine } from "../objects/machine.ts";
 import { getObject } from "../objects/read-objects.ts";
 import { readTargets } from "../objects/targets.ts";
+import { claimOf } from "../why/claim.ts";
 import { diagnose } from "../why/diagnose.ts";
 import { renderWhy } from "../why/render.ts";
 
@@ -40,6 +41,7 @@ export function runWhy(call: Call, machine: Machine): Promise<number> {
       object,
       suspects,
       events: await happeningsOf(server, served, object),
+      claim: await claimOf(server, served, object),
       nowMs: machine.clock.nowMs(),
       paint: createPaint(machine),
     });

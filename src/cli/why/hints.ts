@@ -11,7 +11,7 @@ const hints: Readonly<Record<FailureCategory, string>> = {
   NetworkError: "Check that the hypervisor is up and its address and port are right.",
   CreationFailed: "Read the hypervisor's words; its task log has more. Then retry.",
   PermissionDenied: "Give the token the right that is named, or let the namespace use the object.",
-  OrphanedVolumes: "Look at the volumes on the hypervisor; remove them, or choose another id.",
+  OrphanedVolumes: "See berth orphans: destroy the volumes or take one over; or choose another id.",
   IdentityConflict: "Look at the machine there. Berth never touches what is not provably its own.",
   UnknownOutcome: "Nothing: Berth looks at the hypervisor until it knows.",
   Missing: "If it is gone for good, set onMissing: Recreate or delete the object.",

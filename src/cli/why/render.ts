@@ -3,12 +3,14 @@ import { humanAge, humanDuration } from "../../kernel/human-duration.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import type { KubeObject } from "../../kernel/object.ts";
 import type { Paint } from "../objects/colour.ts";
-import { type Happening, happenedWhen } from "../objects/events.ts";
+import type { Happening } from "../objects/events.ts";
 import { conditionsOf } from "../objects/expectation.ts";
 import { alignRows } from "../objects/table.ts";
 import type { Suspect } from "./diagnose.ts";
 import { type Finding, statusOf } from "./findings.ts";
 import { textOf } from "../objects/text.ts";
+import { planLines } from "../plan/lines.ts";
+import { timelineRows } from "./timeline.ts";
 
 export interface Explanation {
   readonly name: string;
@@ -16,6 +18,7 @@ export interface Explanation {
   /** The deepest first. */
   readonly suspects: readonly Suspect[];
   readonly events: readonly Happening[];
+  readonly claim?: KubeObject | undefined;
   readonly nowMs: number;
   readonly paint: Paint;
 }
@@ -69,11 +72,12 @@ function remedyLines({ advice, follows }: Finding): string[] {
 
 /** What is going on at this moment: the open operation, what is waited for, the next attempt. */
 function nowLines({ object, nowMs }: Explanation): string[] {
-  const { operation, waitingFor, failure } = statusOf(object);
+  const { operation, waitingFor, failure, plan } = statusOf(object);
   const lines = [
     ...(isJsonObject(operation) ? operationLines(operation, nowMs) : []),
     ...(isJsonObject(waitingFor) ? [waitingLine(waitingFor, nowMs)] : []),
     ...(isJsonObject(failure) ? [retryLine(failure, nowMs)] : []),
+    ...(isJsonObject(plan) ? ["planned, and waits for your approval:", ...planLines(plan)] : []),
   ];
   return lines.length === 0 ? [] : ["", "Now:", ...lines.flatMap(indented)];
 }
@@ -113,11 +117,10 @@ function relative(time: string, nowMs: number): string {
   return `${shown} (${time})`;
 }
 
-function timeline({ events, nowMs }: Explanation): string[] {
-  if (events.length === 0) return [];
-  const rows = events.map((event) => {
-    return [happenedWhen(event, nowMs), event.type, event.reason, event.message.trim()];
-  });
+function timeline(explanation: Explanation): string[] {
+  const rows = timelineRows(explanation, explanation.nowMs);
+  // That it was once made says nothing where nothing else happened.
+  if (rows.length < 2) return [];
   return ["", "What happened:", ...alignRows(rows).map((line) => `  ${line}`)];
 }
 

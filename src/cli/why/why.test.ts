@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { beforeEach, describe, test } from "node:test";
 import { failureMeanings } from "../../api/index.ts";
+import { claimName } from "../../controllers/index.ts";
+import { categoryPolicies } from "../../hypervisor/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
 import { runWhy, why } from "../commands/why.ts";
 import { type Bench, createBench } from "../objects/testing.ts";
@@ -26,6 +28,20 @@ function machine(name: string): object {
     disks: [{ name: "root", size: "10Gi" }],
   };
   return { apiVersion, kind: "VirtualMachine", metadata: { name }, spec };
+}
+
+/** One that refers to nothing but its Hypervisor. */
+function blankMachine(name: string): object {
+  const spec = { hypervisorRef: { name: "pve" }, source: { blank: {} }, cpu: { cores: 1 } };
+  const memory = { size: "1Gi" };
+  return { apiVersion, kind: "VirtualMachine", metadata: { name }, spec: { ...spec, memory } };
+}
+
+async function makeHypervisor(more: object = {}): Promise<void> {
+  const credentials = { secretRef: { namespace: "default", name: "pve" } };
+  const spec = { type: "proxmox", endpoints: ["https://pve.example:8006"], credentials, ...more };
+  const body = { apiVersion, kind: "Hypervisor", metadata: { name: "pve" }, spec };
+  await bench.write("POST", `${group}/hypervisors`, body);
 }
 
 async function ask(name: string): Promise<string> {
@@ -103,17 +119,9 @@ describe("why", () => {
     const times = { attempts: 1, firstAt: at, lastAt: at };
     const cause = "connect ECONNREFUSED";
     const message = "Could not ask for the version: not reachable.";
-    const hypervisor = {
-      apiVersion,
-      kind: "Hypervisor",
-      metadata: { name: "pve" },
-      spec: {
-        type: "proxmox",
-        endpoints: ["https://pve.example:8006"],
-        credentials: { secretRef: { namespace: "berth-system", name: "pve" } },
-      },
-    };
-    await bench.write("POST", `${group}/hypervisors`, hypervisor);
+    await makeHypervisor({
+      credentials: { secretRef: { namespace: "berth-system", name: "pve" } },
+    });
     await setStatus(`${group}/hypervisors/pve`, {
       observedGeneration: 1,
       conditions: [ready("False", "NetworkError", message)],
@@ -174,6 +182,73 @@ describe("why", () => {
     );
   });
 
+  test("puts what the object and its Claim keep between the Events, in order", async () => {
+    const at = (ms: number): string => formatTime(bench.clock.nowMs() + ms);
+    const systemId = "pve-root-ca:AA";
+    await makeHypervisor({ systemId });
+    const made = await bench.write("POST", vms, machine("web"));
+    bench.clock.advance(600_000);
+    await bench.write("POST", `${group}/claims`, {
+      apiVersion,
+      kind: "Claim",
+      metadata: { name: claimName(systemId, "100") },
+      spec: {
+        hypervisor: { name: "pve", systemId },
+        externalId: "100",
+        state: "Bound",
+        origin: "Created",
+        identity: "00000000-0000-4000-8000-000000000001",
+        installation: "00000000-0000-4000-8000-000000000002",
+        owner: { namespace: "default", name: "web", uid: made.metadata.uid },
+        reservedAt: at(-500_000),
+        boundAt: at(-400_000),
+      },
+    });
+    const guest = { reason: "Succeeded", message: "It answers.", observedGeneration: 1 };
+    await setStatus(`${vms}/web`, {
+      observedGeneration: 1,
+      hypervisor: "pve",
+      externalId: "100",
+      plan: { hash: "abc", changes: [{ field: "mark", to: "ours", effect: "Live" }] },
+      conditions: [
+        ready("False", "CreationFailed", "no"),
+        { ...guest, type: "AgentReady", status: "True", lastTransitionTime: at(-300_000) },
+      ],
+      failure: {
+        category: "CreationFailed",
+        message: "Could not grow it.",
+        step: "Grow",
+        attempts: 2,
+        firstAt: at(-200_000),
+        lastAt: at(-100_000),
+        nextRetryAt: at(30_000),
+      },
+      operation: {
+        id: "1",
+        step: "Grow",
+        intent: "Grow root.",
+        attempt: 3,
+        since: at(-5_000),
+        task: "UPID:1",
+      },
+    });
+    const text = await ask("vm/web");
+    const [, rows = ""] = text.split("What happened:\n");
+    const found = rows.split("\n").map((row) => row.trim().split(/ {2,}/).slice(2).join(": "));
+    assert.deepEqual(found, [
+      "Declared: the object was made",
+      `Claimed: the id 100 was reserved by the Claim ${claimName(systemId, "100")}`,
+      "Claimed: Berth's mark was read back from the machine 100",
+      "AgentReady: the agent in the guest answers",
+      "Failed at Grow: Could not grow it.",
+      "Grow: Grow root. (task UPID:1)",
+    ]);
+    assert.match(
+      text,
+      /planned, and waits for your approval:\n +~ mark {2}nothing → ours {2}\(live\)/,
+    );
+  });
+
   test("says that all is well where it is", async () => {
     const spec = { cpu: { cores: 1 }, memory: { size: "1Gi" } };
     const body = { apiVersion, kind: "VMClass", metadata: { name: "small" }, spec };
@@ -185,6 +260,53 @@ describe("why", () => {
     assert.match(await ask("vm/nope"), /virtualmachines.berth.dev "nope" not found/);
     assert.match(await ask("vm"), /name one object/);
   });
+});
+
+describe("why, for every category", () => {
+  const nexts: Readonly<Record<string, RegExp>> = {
+    retry: /next attempt in 30s \(/,
+    look: /next attempt in 30s \(/,
+    wait: /Berth goes on by itself when what it waits for is there/,
+    stall: /nothing is tried before this is mended; Berth looks by itself whether it is/,
+  };
+
+  for (const [category, policy] of Object.entries(categoryPolicies)) {
+    test(`${category}: the cause whole, what follows, and what to do`, async () => {
+      await makeHypervisor();
+      const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "pve" } };
+      await bench.write("POST", "/api/v1/namespaces/default/secrets", secret);
+      const well = ready("True", "Connected", "It answers.");
+      await setStatus(`${group}/hypervisors/pve`, { observedGeneration: 1, conditions: [well] });
+      await bench.write("POST", vms, blankMachine("web"));
+      const at = (ms: number): string => formatTime(bench.clock.nowMs() + ms);
+      const message = `This is a ${category}.`;
+      const isTimed = policy.next === "retry" || policy.next === "look";
+      await setStatus(`${vms}/web`, {
+        observedGeneration: 1,
+        conditions: [ready("False", category, message)],
+        failure: {
+          category,
+          message,
+          cause: `${"y".repeat(8000)}\nlast line`,
+          attempts: 2,
+          firstAt: at(-60_000),
+          lastAt: at(-10_000),
+          ...(isTimed ? { nextRetryAt: at(30_000) } : {}),
+        },
+      });
+      const text = await ask("vm/web");
+      assert.match(text, new RegExp(`web: ${category}\\n {3}${message}\\n`));
+      assert.ok(
+        text.includes("y".repeat(8000)) && text.includes("last line"),
+        "nothing is cut off",
+      );
+      assert.match(text, /2 times, first at .*, last at /);
+      assert.match(text, nexts[policy.next] ?? /never/);
+      const { hint = "", page = "" } = adviceOn(category) ?? {};
+      assert.ok(text.includes(`What to do: ${hint}`) && text.includes(page), text);
+      assert.equal(text.split(hint).length, 2, "it is said once");
+    });
+  }
 });
 
 test("every category of failure has a meaning, something to do, and a page that explains it", () => {

@@ -48,6 +48,36 @@ describe("changing a machine", () => {
     assert.deepEqual(stage.writes.slice(writes), []);
   });
 
+  it("bpg-1636: also where the data went by a disc that is gone, and for another image", async () => {
+    const stage = await Stage.open("9.2");
+    const first = { userData: { inline: "#cloud-config\nruncmd: [a]\n" } };
+    const second = { userData: { inline: "#cloud-config\nruncmd: [b]\n" } };
+    await stage.make("web", { cloudInit: first });
+    await stage.pass(120_000);
+    const before = JSON.stringify([stage.guests, stage.volumes]);
+    const writes = stage.writes.length;
+    for (const [edit, field] of [
+      [{ cloudInit: second, cpu: { cores: 4 } }, /spec\.cloudInit/],
+      [
+        { cloudInit: first, source: { image: { name: "other" } }, cpu: { cores: 4 } },
+        /spec\.source/,
+      ],
+    ] as const) {
+      await stage.edit("web", edit);
+      const vm = await stage.when("web", ({ status }) =>
+        field.test(status?.failure?.message ?? ""),
+      );
+      assert.equal(condition(vm, "Synced"), "False ReplacementRequired");
+      assert.equal(condition(vm, "Ready"), "True Succeeded");
+    }
+    stage.restart();
+    await stage.pass(120_000);
+    assert.equal(JSON.stringify([stage.guests, stage.volumes]), before);
+    await stage.edit("web", { source: { image: { name: "debian" } }, cpu: { cores: 2 } });
+    await stage.synced("web");
+    assert.deepEqual(stage.writes.slice(writes), []);
+  });
+
   for (const release of releases) {
     it(`bpg-2059: other order, units, case and defaults written out change nothing on ${release}`, async () => {
       const stage = await Stage.open(release);

@@ -18,7 +18,7 @@ export interface LedgerOptions {
 
 /** What a new Claim says. */
 export interface Reservation {
-  readonly vm: VirtualMachine;
+  readonly vm: Pick<VirtualMachine, "metadata">;
   readonly hypervisor: ClaimSpec["hypervisor"];
   readonly externalId: string;
   readonly idChosenBy: ClaimSpec["idChosenBy"];
@@ -130,6 +130,12 @@ export class Ledger {
       const isOurs = spec.installation === installation && spec.role === "Machine";
       return spec.state === "Released" && spec.everStood && isHere && isOurs;
     });
+  }
+
+  /** The Claim under which an id was let go, as the server has it now. */
+  async releasedAs(systemId: string, externalId: string): Promise<Claim | undefined> {
+    const there = await this.#read(claimName(systemId, externalId));
+    return there?.spec.state === "Released" ? there : undefined;
   }
 
   /** What would be reserved, for whoever has to look before. */

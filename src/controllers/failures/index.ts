@@ -1,3 +1,4 @@
+export { combined } from "./combine.ts";
 export { defined } from "./defined.ts";
 export {
   describeFailure,

@@ -13,6 +13,7 @@ beforeEach(() => {
     improved: () => heard.push("improved"),
     rows: (_, ids) => heard.push(`rows ${ids.join(",")}`),
     looked: () => undefined,
+    trusted: () => heard.push("trusted"),
   });
 });
 
@@ -31,7 +32,10 @@ function ready(health: "Healthy" | "Unhealthy", isUsable = true): Reach {
   // cast: nobody looks at the driver or at the rest of the spec here.
   const driver = {} as HypervisorDriver;
   const spec = {} as Connection["spec"];
-  return { is: "ready", connection: { name: "lab", systemId: "s", driver, spec, inventory } };
+  return {
+    is: "ready",
+    connection: { name: "lab", systemId: "s", driver, spec, capabilities: [], inventory },
+  };
 }
 
 describe("what is heard of a hypervisor", () => {
@@ -55,5 +59,18 @@ describe("what is heard of a hypervisor", () => {
     connections.set("lab", ready("Healthy"));
     connections.set("lab", ready("Healthy"));
     assert.deepEqual(heard, ["improved", "improved"]);
+  });
+
+  test("that it answers after all, where it was doubted; only what is connected is doubted", () => {
+    assert.equal(connections.doubt("lab"), false, "nobody knows it yet");
+    connections.set("lab", ready("Healthy"));
+    assert.deepEqual([connections.doubt("lab"), connections.doubt("lab")], [true, false]);
+    assert.equal(connections.isDoubted("lab"), true);
+    heard = [];
+    connections.set("lab", ready("Healthy"));
+    assert.deepEqual([heard, connections.isDoubted("lab")], [["trusted"], false]);
+    connections.doubt("lab");
+    connections.set("lab", away("not reachable"));
+    assert.deepEqual([heard, connections.isDoubted("lab")], [["trusted", "changed"], false]);
   });
 });

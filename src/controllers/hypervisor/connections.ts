@@ -1,14 +1,18 @@
 import type { Hypervisor, HypervisorSpec } from "../../api/index.ts";
-import type { Failure, HypervisorDriver, Inventory } from "../../hypervisor/index.ts";
+import type { Capability, Failure, HypervisorDriver, Inventory } from "../../hypervisor/index.ts";
 import { jsonEqual } from "../../kernel/json.ts";
 
 /** What a Secret holds, as texts. */
 export type Credentials = Readonly<Record<string, string>>;
 
-/** Makes the driver of a Hypervisor. It opens nothing by itself; credentials are never kept. */
+/**
+ * Makes the driver of a Hypervisor. It opens nothing by itself; credentials are never kept. Those
+ * for unlocking are of another account, and are used for nothing else.
+ */
 export type Connect = (
   hypervisor: Hypervisor,
   credentials: Credentials | undefined,
+  unlockCredentials?: Credentials,
 ) => HypervisorDriver;
 
 /** A hypervisor that answered, is who it should be, and was looked at whole. */
@@ -17,6 +21,8 @@ export interface Connection {
   readonly systemId: string;
   readonly driver: HypervisorDriver;
   readonly spec: HypervisorSpec;
+  /** What this hypervisor can do, with the credentials that were given. */
+  readonly capabilities: readonly Capability[];
   /** What was seen at the last tick. */
   readonly inventory: Inventory;
 }
@@ -24,7 +30,12 @@ export interface Connection {
 /** A connection, or why there is none now. */
 export type Reach =
   | { readonly is: "ready"; readonly connection: Connection }
-  | { readonly is: "away"; readonly failure: Failure };
+  | {
+      readonly is: "away";
+      readonly failure: Failure;
+      /** When it is asked again, by the one who looks after it; absent: when something changes. */
+      readonly nextLookMs?: number;
+    };
 
 /** What other controllers hear of a hypervisor. */
 export interface ConnectionListener {
@@ -34,6 +45,8 @@ export interface ConnectionListener {
   readonly rows: (hypervisor: string, externalIds: readonly string[]) => void;
   /** A node or a storage can be used that could not: what failed for the lack of it may not now. */
   readonly improved: (hypervisor: string) => void;
+  /** It was doubted, and answers: whoever held back may go on. */
+  readonly trusted: (hypervisor: string) => void;
   /** It was looked at whole: whoever is not in it should look for itself. */
   readonly looked: (hypervisor: string, inventory: Inventory) => void;
 }
@@ -42,6 +55,7 @@ export interface ConnectionListener {
 export class Connections {
   readonly #reaches = new Map<string, Reach>();
   readonly #listeners = new Set<ConnectionListener>();
+  readonly #doubted = new Set<string>();
 
   of(name: string): Reach {
     return this.#reaches.get(name) ?? { is: "away", failure: notConnected(name) };
@@ -52,10 +66,28 @@ export class Connections {
     return () => void this.#listeners.delete(listener);
   }
 
+  /** Whether nobody has looked at it yet. */
+  isUntried(name: string): boolean {
+    return !this.#reaches.has(name);
+  }
+
+  /** Answers stay away. Until it was looked at, nobody should ask it anything. True: it is news. */
+  doubt(name: string): boolean {
+    const isNews = this.of(name).is === "ready" && !this.#doubted.has(name);
+    if (isNews) this.#doubted.add(name);
+    return isNews;
+  }
+
+  isDoubted(name: string): boolean {
+    return this.#doubted.has(name);
+  }
+
   set(name: string, reach: Reach): void {
     const old = this.#reaches.get(name);
     this.#reaches.set(name, reach);
+    const wasDoubted = this.#doubted.delete(name);
     if (old?.is !== reach.is) return this.#changed(name);
+    if (wasDoubted) for (const listener of this.#listeners) listener.trusted(name);
     // Whoever waits for it tells why, and that may have become another reason.
     const isNews = old.is === "away" && reach.is === "away" && !isSameFailure(old, reach);
     if (isNews) return this.#changed(name);
@@ -76,6 +108,7 @@ export class Connections {
   }
 
   delete(name: string): void {
+    this.#doubted.delete(name);
     if (this.#reaches.delete(name)) this.#changed(name);
   }
 

@@ -33,6 +33,20 @@ export function planCredentials(
   };
 }
 
+/**
+ * Whether a Secret for unlocking may be used: it was written, or named, after these endpoints were.
+ * Otherwise locks are left to people; everything else goes on.
+ */
+export function mayUnlock(
+  { spec, status }: Hypervisor,
+  secret: { readonly key: string; readonly resourceVersion: string },
+): boolean {
+  const used = status?.unlockCredentials;
+  if (used === undefined) return true;
+  const isSame = used.secret === secret.key && used.resourceVersion === secret.resourceVersion;
+  return !isSame || jsonEqual(used.endpoints, spec.endpoints);
+}
+
 /** Whether the system that answered is this Hypervisor's to use. Pure. */
 export function planIdentity(
   hypervisor: Hypervisor,

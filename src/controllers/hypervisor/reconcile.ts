@@ -17,8 +17,9 @@ import {
 import type { Ledger, WrittenObjects } from "../claims/index.ts";
 import { describeFailure } from "../failures/index.ts";
 import type { Reports } from "../reports/index.ts";
+import { guarded } from "./breaker.ts";
 import type { Connect, Connections } from "./connections.ts";
-import { planCredentials, planIdentity, type Trouble } from "./plan.ts";
+import { mayUnlock, planCredentials, planIdentity, type Trouble } from "./plan.ts";
 import { hypervisorStatusOf, type HypervisorView } from "./status.ts";
 import { freeSecret, readSecret, type SecretView } from "./steps.ts";
 
@@ -34,7 +35,11 @@ export interface HypervisorDeps {
   /** With the index `hypervisor`. */
   readonly vms: Informer<VirtualMachine>;
   readonly sessions: Map<string, Session>;
+  /** What is suddenly not there any more, for people; nothing where nothing is suspicious. */
+  readonly suspicionOf?: (hypervisor: string) => string | undefined;
   readonly reports: Pick<Reports, "became">;
+  /** Has a hypervisor looked at now, and not at the next tick. */
+  readonly lookNow: (hypervisor: string) => void;
   /** In place of spec.limits.pollSeconds. */
   readonly tickMs?: number | undefined;
 }
@@ -44,6 +49,8 @@ export interface Session {
   /** What the driver was made from: another endpoint or Secret needs another driver. */
   readonly madeFrom: string;
   readonly driver: HypervisorDriver;
+  /** The same for everybody else: behind the breaker. */
+  readonly shared: HypervisorDriver;
   system?: SystemView;
   systemAtMs?: number;
   /** Looks that failed, one after the other. */
@@ -60,6 +67,8 @@ export interface Session {
 const systemMs = 10 * 60_000;
 /** One reply that is lost is no reason to call a thousand machines unknown. */
 const failuresMax = 3;
+/** But one that did not come for so long is. */
+const silenceMs = 10_000;
 const retrySoonMs = 1_000;
 const stalledMs = 10 * 60_000;
 
@@ -77,11 +86,22 @@ export async function reconcileHypervisor(key: string, deps: HypervisorDeps): Pr
     closeSession(key, deps);
     return troubled(held, deps, refused);
   }
-  const session = sessionOf(held, deps, secret);
+  const unlock = await unlockSecret(held, deps);
+  const session = sessionOf(held, deps, { secret, unlock });
   heedWord(session, held);
   const waitMs = session.retryAtMs - deps.clock.nowMs();
   if (waitMs > 0) return again("Backoff", Math.min(waitMs, tickMsOf(held, deps)));
-  return tick(held, deps, { session, secret });
+  return tick(held, deps, { session, secret, unlock });
+}
+
+/** The account for unlocking, if there is one and it was given for these endpoints. */
+async function unlockSecret(
+  hypervisor: Hypervisor,
+  { client }: HypervisorDeps,
+): Promise<SecretView | undefined> {
+  const secret = await readSecret(client, hypervisor, "unlockCredentials");
+  if (secret === undefined || "failure" in secret) return undefined;
+  return mayUnlock(hypervisor, secret) ? secret : undefined;
 }
 
 /** A person who asks for another try need not wait for the next one. */
@@ -90,6 +110,8 @@ function heedWord(session: Session, { metadata }: Hypervisor): void {
   if (asked === session.asked) return;
   session.asked = asked;
   session.retryAtMs = 0;
+  // Also who it is and what we may: a person may just have granted it.
+  delete session.systemAtMs;
 }
 
 function drop(key: string, deps: HypervisorDeps): Outcome {
@@ -118,38 +140,54 @@ async function holdInUse(
     return objects.note(added);
   }
   if (isUsed) return hypervisor;
-  const ref = hypervisor.spec.credentials?.secretRef;
-  if (ref !== undefined && !isSecretShared(hypervisor, deps)) {
+  for (const use of ["credentials", "unlockCredentials"] as const) {
+    const ref = hypervisor.spec[use]?.secretRef;
+    if (ref === undefined || isSecretShared(hypervisor, deps, ref)) continue;
     await freeSecret(client, `${ref.namespace}/${ref.name}`);
   }
   await removeFinalizer<Hypervisor>(kind, hypervisor, finalizers.inUse);
   return undefined;
 }
 
-function isSecretShared({ metadata, spec }: Hypervisor, { hypervisors }: HypervisorDeps): boolean {
-  const ref = spec.credentials?.secretRef;
-  return hypervisors.list().some((other) => {
-    const theirs = other.spec.credentials?.secretRef;
-    const isSame = theirs?.namespace === ref?.namespace && theirs?.name === ref?.name;
-    return other.metadata.uid !== metadata.uid && isSame;
+function isSecretShared(
+  { metadata }: Hypervisor,
+  { hypervisors }: HypervisorDeps,
+  ref: { readonly namespace: string; readonly name: string },
+): boolean {
+  const others = hypervisors.list().filter((other) => other.metadata.uid !== metadata.uid);
+  const refs = others.flatMap(({ spec }) => [spec.credentials, spec.unlockCredentials]);
+  return refs.some((theirs) => {
+    return theirs?.secretRef.namespace === ref.namespace && theirs.secretRef.name === ref.name;
   });
 }
 
 function sessionOf(
   hypervisor: Hypervisor,
   deps: HypervisorDeps,
-  secret: SecretView | undefined,
+  { secret, unlock }: Pick<Look, "secret" | "unlock">,
 ): Session {
   const { name = "" } = hypervisor.metadata;
   const { endpoints, tls, credentials, limits, idRange, storages } = hypervisor.spec;
   const parts = [endpoints, tls, credentials, limits, idRange, storages, secret?.resourceVersion];
-  const madeFrom = JSON.stringify(parts);
+  const madeFrom = JSON.stringify([...parts, unlock?.key, unlock?.resourceVersion]);
   const old = deps.sessions.get(name);
   if (old?.madeFrom === madeFrom) return old;
   closeSession(name, deps);
-  const driver = deps.connect(hypervisor, secret?.credentials);
+  const driver = deps.connect(hypervisor, secret?.credentials, unlock?.credentials);
   const asked = hypervisor.metadata.annotations?.[annotations.reconcileAt];
-  const session: Session = { madeFrom, driver, failures: 0, troubles: 0, retryAtMs: 0, asked };
+  const doubt = (): void => {
+    if (deps.connections.doubt(name)) deps.lookNow(name);
+  };
+  const shared = guarded(driver, { clock: deps.clock, doubt });
+  const session: Session = {
+    madeFrom,
+    driver,
+    shared,
+    failures: 0,
+    troubles: 0,
+    retryAtMs: 0,
+    asked,
+  };
   deps.sessions.set(name, session);
   return session;
 }
@@ -157,19 +195,22 @@ function sessionOf(
 interface Look {
   readonly session: Session;
   readonly secret: SecretView | undefined;
+  readonly unlock: SecretView | undefined;
 }
 
 async function tick(hypervisor: Hypervisor, deps: HypervisorDeps, look: Look): Promise<Outcome> {
   const { session } = look;
+  const sinceMs = deps.clock.monotonicMs();
   const system = await systemOf(session, deps);
-  if (!system.ok) return unreached(hypervisor, deps, { session, failure: system.failure });
+  if (!system.ok) return unreached(hypervisor, deps, { session, sinceMs, failure: system.failure });
   const { systemId } = system.value;
   const others = deps.hypervisors.list();
   const stranger = planIdentity(hypervisor, systemId, others);
   if (stranger !== undefined) return troubled(hypervisor, deps, stranger);
   const known = await writeSystemId(hypervisor, deps, systemId);
   const inventory = await session.driver.inventory();
-  if (!inventory.ok) return unreached(known, deps, { session, failure: inventory.failure });
+  if (!inventory.ok)
+    return unreached(known, deps, { session, sinceMs, failure: inventory.failure });
   session.failures = 0;
   session.troubles = 0;
   return connected(known, deps, { ...look, system: system.value, inventory: inventory.value });
@@ -208,32 +249,46 @@ interface Connected extends Look {
 async function connected(
   hypervisor: Hypervisor,
   deps: HypervisorDeps,
-  { session, secret, system, inventory }: Connected,
+  { session, secret, unlock, system, inventory }: Connected,
 ): Promise<Outcome> {
   const { name = "" } = hypervisor.metadata;
   const { spec } = hypervisor;
-  const credentials: HypervisorStatus["credentials"] = secret && {
-    secret: secret.key,
-    resourceVersion: secret.resourceVersion,
-    endpoints: [...spec.endpoints],
+  const used = (view: SecretView): NonNullable<HypervisorStatus["credentials"]> => {
+    const { key, resourceVersion } = view;
+    return { secret: key, resourceVersion, endpoints: [...spec.endpoints] };
   };
-  await write(hypervisor, deps, { is: "connected", system, inventory, credentials });
-  const { systemId } = system;
-  const connection = { name, systemId, driver: session.driver, spec, inventory };
+  const credentials = secret && used(secret);
+  const unlockCredentials = unlock && used(unlock);
+  const suspicion = deps.suspicionOf?.(name);
+  const given = { credentials, unlockCredentials };
+  await write(hypervisor, deps, { is: "connected", system, inventory, ...given, suspicion });
+  const { systemId, capabilities } = system;
+  const { shared: driver } = session;
+  const connection = { name, systemId, driver, spec, capabilities, inventory };
   deps.connections.set(name, { is: "ready", connection });
   return again("Tick", tickMsOf(hypervisor, deps));
+}
+
+interface Unanswered {
+  readonly session: Session;
+  /** When the look began. */
+  readonly sinceMs: number;
+  readonly failure: Trouble["failure"];
 }
 
 async function unreached(
   hypervisor: Hypervisor,
   deps: HypervisorDeps,
-  { session, failure }: { readonly session: Session; readonly failure: Trouble["failure"] },
+  { session, sinceMs, failure }: Unanswered,
 ): Promise<Outcome> {
   const { name = "" } = hypervisor.metadata;
   session.failures += 1;
   delete session.systemAtMs;
   const wasReady = deps.connections.of(name).is === "ready";
-  if (failure.category === "NetworkError" && wasReady && session.failures < failuresMax) {
+  const isSilent = deps.clock.monotonicMs() - sinceMs >= silenceMs;
+  const mayBeLost = session.failures < failuresMax && !isSilent;
+  if (failure.category === "NetworkError" && wasReady && mayBeLost) {
+    deps.connections.doubt(name);
     return again("Unreached", retrySoonMs);
   }
   session.troubles += 1;
@@ -250,7 +305,6 @@ async function troubled(
   const { name = "" } = hypervisor.metadata;
   const { failure } = trouble;
   const { clock, random, sessions, connections } = deps;
-  connections.set(name, { is: "away", failure: awayFailure(name, trouble) });
   const session = sessions.get(name);
   const policy = categoryPolicies[failure.category];
   const attempts = Math.max(1, session?.troubles ?? 1);
@@ -260,6 +314,8 @@ async function troubled(
   // A missing Secret is looked for at every tick; a refusal is not repeated so often.
   if (session !== undefined && policy.next !== "wait") session.retryAtMs = nowMs + afterMs;
   const old = hypervisor.status?.failure;
+  const nextLook = policy.next === "retry" ? { nextLookMs: nowMs + afterMs } : {};
+  connections.set(name, { is: "away", failure: awayFailure(name, trouble), ...nextLook });
   const nextRetryMs = policy.next === "retry" ? nowMs + afterMs : undefined;
   const described = describeFailure(failure, { nowMs, old, attempts, nextRetryMs });
   const isStalled = next.type === "stall";

@@ -15,6 +15,9 @@ export type HypervisorView =
       readonly system: SystemView;
       readonly inventory: Inventory;
       readonly credentials?: HypervisorStatus["credentials"] | undefined;
+      readonly unlockCredentials?: HypervisorStatus["credentials"] | undefined;
+      /** What is suddenly not there any more. */
+      readonly suspicion?: string | undefined;
     }
   | {
       readonly is: "away";
@@ -41,13 +44,14 @@ export function hypervisorStatusOf(
     const other = conflictsWith === undefined ? {} : { conflictsWith };
     return { ...common, ...other, failure: view.failure };
   }
-  const { system, inventory, credentials } = view;
+  const { system, inventory, credentials, unlockCredentials } = view;
   return {
     ...common,
     version: system.version,
     systemId: system.systemId,
     endpoint: hypervisor.spec.endpoints[0] ?? "",
     ...(credentials === undefined ? {} : { credentials }),
+    ...(unlockCredentials === undefined ? {} : { unlockCredentials }),
     nodes: nodesOf(inventory),
     storages: storagesOf(inventory, kept.storages ?? []),
     capabilities: [...system.capabilities].toSorted(),
@@ -62,6 +66,9 @@ function conditionsOf(
   const moment = { nowMs, observedGeneration: metadata.generation };
   let conditions: readonly Condition[] = status?.conditions ?? [];
   for (const state of statesOf(view)) conditions = setCondition(conditions, state, moment);
+  if (view.is === "connected" && view.suspicion === undefined) {
+    conditions = removeCondition(conditions, hypervisorConditions.Swept);
+  }
   if (view.is === "away" && view.isStalled) return conditions;
   return removeCondition(conditions, hypervisorConditions.Stalled);
 }
@@ -86,7 +93,16 @@ function* awayStates(view: HypervisorView & { is: "away" }): Iterable<ConditionS
 function* connectedStates({
   system,
   inventory,
+  suspicion,
 }: HypervisorView & { is: "connected" }): Iterable<ConditionState> {
+  if (suspicion !== undefined) {
+    yield {
+      type: hypervisorConditions.Swept,
+      status: "False",
+      reason: hypervisorReasons.SuspiciousSweep,
+      message: `Suddenly not there any more: ${suspicion}. Nothing is concluded from that.`,
+    };
+  }
   const isWhole = inventory.isComplete;
   yield {
     type: hypervisorConditions.Reachable,

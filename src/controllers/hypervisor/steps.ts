@@ -15,12 +15,13 @@ export interface SecretView {
   readonly credentials: Credentials;
 }
 
-/** Reads the Secret of a Hypervisor and holds it fast; undefined where none is named. */
+/** Reads a Secret of a Hypervisor and holds it fast; undefined where none is named. */
 export async function readSecret(
   client: Client,
   { metadata, spec }: Hypervisor,
+  use: "credentials" | "unlockCredentials" = "credentials",
 ): Promise<SecretView | Trouble | undefined> {
-  const ref = spec.credentials?.secretRef;
+  const ref = spec[use]?.secretRef;
   if (ref === undefined) return undefined;
   const secrets = client.of(secretResource);
   try {

@@ -18,6 +18,7 @@ import type {
   Preflight,
   Seen,
   Shape,
+  Survey,
   TaskView,
 } from "../../hypervisor/index.ts";
 import type { VirtualClock } from "../../kernel/virtual-clock.ts";
@@ -151,6 +152,7 @@ export class ModelHypervisor {
             }),
         ),
       leftovers: (claim) => this.#answer(() => this.#leftovers(claim)),
+      survey: (known) => this.#answer(() => this.#survey(new Set(known))),
       images: () => this.#answer(() => [...this.images.values()]),
       discs: () => this.#answer(() => []),
       guest: () => this.#answer(() => ({ agent: "Answered", cards: [card] })),
@@ -261,6 +263,34 @@ export class ModelHypervisor {
     }
   }
 
+  #survey(known: ReadonlySet<string>): Survey {
+    const { nodes, storages } = this.#inventory();
+    const placed = { storage: "store", node: "n1", isShared: false };
+    const orphaned = [...this.volumes.values()].filter(({ owner }) => !this.machines.has(owner));
+    return {
+      machines: [...this.machines.values()].map((machine) => {
+        const { id: externalId, node, power, identity, mark, husk, lock } = machine;
+        const inside = husk === undefined ? "Machine" : "Husk";
+        return {
+          externalId,
+          node,
+          power,
+          content: known.has(externalId) ? "Known" : inside,
+          identity,
+          ...(mark === undefined ? {} : { mark }),
+          ...(lock === undefined ? {} : { lock: lock.detail }),
+        };
+      }),
+      volumes: orphaned.map(({ id, owner, sizeBytes }) => {
+        return { volume: id, externalId: owner, sizeBytes, ...placed };
+      }),
+      files: [],
+      nodes: nodes.map(({ name }) => name),
+      storages: storages.map(({ name, node }) => `${name} on ${node}`),
+      missing: [],
+    };
+  }
+
   #leftovers(claim: ClaimedMachine): Leftover[] {
     const before = new Set(claim.preflightVolumes);
     const known = new Set(claim.volumes?.map(({ id }) => id));
@@ -298,6 +328,7 @@ export class ModelHypervisor {
           this.images.set(volume, { volume, fileName: operation.fileName, sizeBytes: gib });
         });
       }
+      case "discardVolume":
       case "removeVolume":
         this.volumes.delete(operation.volume);
         return { outcome: "done" };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { vmImageKind } from "../../api/index.ts";
-import { httpForm, proxmoxDriver, wholeBody } from "../../drivers/proxmox/index.ts";
-import type { PveReply, PveRequest, Send } from "../../drivers/proxmox/index.ts";
+import { authHeaders, httpForm, proxmoxDriver, wholeBody } from "../../drivers/proxmox/index.ts";
+import type { PveReply, PveRequest, Send, UnlockAccount } from "../../drivers/proxmox/index.ts";
 import type { HypervisorDriver } from "../../hypervisor/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Random } from "../../kernel/random.ts";
@@ -31,15 +31,25 @@ interface Simulated {
 /** How a simulated cluster differs from the usual one. */
 export interface StageOptions extends Pick<ModelOptions, "timing" | "fetch"> {
   readonly nodes?: readonly string[];
+  /** Root's login, for unlocking. */
+  readonly unlock?: UnlockAccount;
   /** Stands between driver and model: it may lose, change or hold a reply. */
   readonly between?: (request: PveRequest, send: Send) => Promise<PveReply>;
+  /** Stands between the controllers and the driver. */
+  readonly around?: (driver: HypervisorDriver) => HypervisorDriver;
 }
 
 /** A simulated Proxmox cluster on the world's clock, and drivers for it. */
 function simulateProxmox(
   release: Release,
   { clock, random }: { readonly clock: Clock; readonly random: Random },
-  { between, nodes = ["pve1", "pve2", "pve3"], ...unusual }: StageOptions,
+  {
+    between,
+    unlock,
+    around = (driver) => driver,
+    nodes = ["pve1", "pve2", "pve3"],
+    ...unusual
+  }: StageOptions,
 ): Simulated {
   const options = { release, nodes, clock, random, password: "secret", tokenSecret };
   const model = new ProxmoxModel({ state: smallCluster(options), clock, random, ...unusual });
@@ -49,7 +59,8 @@ function simulateProxmox(
     requests.push(request);
     return between === undefined ? wire(request) : between(request, wire);
   };
-  return { model, requests, wire, driver: () => proxmoxDriver({ send, tokenId, random }) };
+  const driver = (): HypervisorDriver => around(proxmoxDriver({ send, tokenId, random, unlock }));
+  return { model, requests, wire, driver };
 }
 
 /** The wire between driver and model, as HTTPS would have it. */
@@ -89,9 +100,8 @@ export async function actAsPerson(model: ProxmoxModel, request: PveRequest): Pro
 async function asHttp(request: PveRequest): Promise<ApiRequest> {
   const { method } = request;
   const { path, contentType, body } = httpForm(request);
-  const authorization = `PVEAPIToken=${tokenId}=${tokenSecret}`;
   const headers = {
-    authorization,
+    ...authHeaders(request, { id: tokenId, secret: tokenSecret }),
     ...(contentType === undefined ? {} : { "content-type": contentType }),
   };
   const whole = await wholeBody(body);

@@ -19,7 +19,7 @@ import {
   createSchemaRunners,
   type ApiServer,
 } from "../../apiserver/index.ts";
-import { createClient, inProcess, type Client } from "../../client/index.ts";
+import { createClient, inProcess, type Client, type Transport } from "../../client/index.ts";
 import type { HypervisorDriver } from "../../hypervisor/index.ts";
 import type { Random } from "../../kernel/random.ts";
 import { ApiError } from "../../kernel/status.ts";
@@ -33,6 +33,8 @@ import { ModelHypervisor } from "./model.ts";
 export interface World {
   readonly clock: VirtualClock;
   readonly client: Client;
+  /** The way to the API that the client takes, for whoever has another one. */
+  readonly transport: Transport;
   readonly model: ModelHypervisor;
   readonly log: string[];
   /** Every write to a status, as "PUT path". */
@@ -77,10 +79,8 @@ export async function openWorld(
 ): Promise<World> {
   const clock = new VirtualClock();
   const server = await openServer(clock);
-  const client = createClient({
-    transport: inProcess((request) => server.handleAs(controllersUser, request)),
-    clock,
-  });
+  const transport = inProcess((request) => server.handleAs(controllersUser, request));
+  const client = createClient({ transport, clock });
   const model = new ModelHypervisor(clock);
   const driver = makeDriver?.(clock) ?? ((): HypervisorDriver => model.driver());
   const log: string[] = [];
@@ -90,6 +90,7 @@ export async function openWorld(
   return {
     clock,
     client,
+    transport,
     model,
     log,
     statusWrites,
@@ -194,6 +195,7 @@ function countedDriver(
     guest: (claim) => call("guest", () => driver.guest(claim)),
     discs: (place) => call("discs", () => driver.discs(place)),
     leftovers: (claim) => call("leftovers", () => driver.leftovers(claim)),
+    survey: (known) => call("survey", () => driver.survey(known)),
     images: (place) => call("images", () => driver.images(place)),
   };
 }

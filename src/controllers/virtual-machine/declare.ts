@@ -1,17 +1,16 @@
 import type { VirtualMachine } from "../../api/index.ts";
-import { answered, failed } from "../../hypervisor/index.ts";
-import type { Answer } from "../../hypervisor/index.ts";
+import { answered } from "../../hypervisor/index.ts";
+import type { Answer, Failure } from "../../hypervisor/index.ts";
 import { objectKey } from "../../kernel/object.ts";
-import { resolveVm } from "./dependencies.ts";
+import { resolveVm, type Resolved } from "./dependencies.ts";
 import type { Desired } from "./desired.ts";
-import { cloningOf } from "./fills.ts";
+import { cloningOf, takesOf } from "./fills.ts";
 import { keptDisks } from "./kept-disks.ts";
 import { madeFrom } from "./made-from.ts";
 import type { Declared } from "./next.ts";
 import { chooseNode, type Neighbours } from "./placement.ts";
 import type { Needs } from "./places.ts";
 import { bytesOf } from "./quantities.ts";
-import { combined } from "./reserve.ts";
 import { sourceNodes } from "./source-nodes.ts";
 import { annotationOf, isDeleting, type ConnectedTurn } from "./turn.ts";
 
@@ -20,27 +19,53 @@ export interface Declaring {
   readonly declared: Declared;
 }
 
+/** A declaration, or all that is wrong with it and what it comes to all the same. */
+export type DeclareAnswer =
+  | { readonly ok: true; readonly value: Declaring }
+  | {
+      readonly ok: false;
+      readonly findings: readonly Failure[];
+      readonly desired?: Desired | undefined;
+      readonly node?: string | undefined;
+    };
+
 /** What is declared, as the plan takes it. An object that goes away needs nothing else. */
-export async function declare(turn: ConnectedTurn): Promise<Answer<Declaring>> {
+export async function declare(turn: ConnectedTurn): Promise<DeclareAnswer> {
   const nothing: Desired = { shape: {}, disks: [] };
   if (isDeleting(turn.vm)) {
     const fate = await fateOf(turn);
-    return answered({ desired: nothing, declared: declaredOf(turn, nothing, { node: "", fate }) });
+    const declared = declaredOf(turn, nothing, { node: "", fate });
+    return { ok: true, value: { desired: nothing, declared } };
   }
-  const node = nodeFor(turn);
-  if (!node.ok) return node;
-  turn.node = node.value;
-  const desired = await resolveVm(turn, node.value);
-  if (!desired.ok) return desired;
-  const fitted = turn.driver.fit(desired.value.shape);
-  if (fitted.refusals.length > 0) return failed(combined(fitted.refusals));
-  const fitting = { ...desired.value, shape: fitted.shape };
-  const place = { node: node.value, fate: "Retain" } as const;
-  return answered({ desired: fitting, declared: declaredOf(turn, fitting, place) });
+  const chosen = nodeFor(turn);
+  if (chosen.ok) turn.node = chosen.value;
+  const { desired, findings } = await fittedVm(turn);
+  const wrong = chosen.ok ? findings : [chosen.failure, ...findings];
+  if (!chosen.ok || desired === undefined || wrong.length > 0) {
+    return { ok: false, findings: wrong, desired, node: chosen.ok ? chosen.value : anyNode(turn) };
+  }
+  const declared = declaredOf(turn, desired, { node: chosen.value, fate: "Retain" });
+  return { ok: true, value: { desired, declared } };
+}
+
+/** Where it might have been, had everything else been right: to say what is wrong there too. */
+function anyNode(turn: ConnectedTurn): string | undefined {
+  const chosen = choose(turn);
+  return chosen.ok ? chosen.value : undefined;
+}
+
+/** What the VM comes to, in the hypervisor's dialect. */
+async function fittedVm(turn: ConnectedTurn): Promise<Resolved> {
+  const { desired, findings } = await resolveVm(turn, turn.node);
+  if (desired === undefined) return { findings };
+  const { shape, refusals } = turn.driver.fit(desired.shape);
+  return { desired: { ...desired, shape }, findings: [...findings, ...refusals] };
 }
 
 /** Destroyed only if the object says so, and not merely because its kind goes away. */
 async function fateOf({ vm, claim, deps }: ConnectedTurn): Promise<"Destroy" | "Retain"> {
+  // Who says that it should be forgotten does not say that it should be destroyed.
+  if (annotationOf(vm.metadata, "forget") !== undefined) return "Retain";
   const whenAbsent = claim?.spec.origin === "Adopted" ? "Retain" : "Delete";
   if ((vm.spec.deletionPolicy ?? whenAbsent) === "Retain") return "Retain";
   return (await deps.mayDestroy()) ? "Destroy" : "Retain";
@@ -188,12 +213,6 @@ type Disk = NonNullable<VirtualMachine["spec"]["disks"]>[number];
 
 function diskNames({ spec }: VirtualMachine, isOne: (disk: Disk) => boolean): string[] {
   return (spec.disks ?? []).filter(isOne).map(({ name }) => name);
-}
-
-/** A volume that becomes the machine's own. */
-function takesOf({ spec }: VirtualMachine): Readonly<Record<string, string>> {
-  const { importedDisk } = spec.source ?? {};
-  return importedDisk?.mode === "Take" ? { [importedDisk.disk]: importedDisk.diskId } : {};
 }
 
 function onDeleteOf({ spec }: VirtualMachine): Declared["onDelete"] {

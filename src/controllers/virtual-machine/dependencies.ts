@@ -12,37 +12,50 @@ import { forbidden } from "./permissions.ts";
 import { needsSeed, type Seed, type SeedDocuments } from "./seed.ts";
 import type { ConnectedTurn } from "./turn.ts";
 
-/** Looks up everything that the VM refers to, and merges it. What is missing is named. */
-export async function resolveVm(
-  turn: ConnectedTurn,
-  node: string | undefined,
-): Promise<Answer<Desired>> {
+/** What a VM comes to with everything that it refers to, and all that is wrong with that. */
+export interface Resolved {
+  /** As far as it could be found out; absent where even that makes no machine. */
+  readonly desired?: Desired;
+  readonly findings: readonly Failure[];
+}
+
+/** Looks up everything that the VM refers to, and merges it. All that is missing is named. */
+export async function resolveVm(turn: ConnectedTurn, node: string | undefined): Promise<Resolved> {
   const { vm, deps, connection } = turn;
   const hypervisor = deps.lookups.hypervisors.get(connection.name);
-  if (hypervisor === undefined) return failed(absent("Hypervisor", connection.name));
-  const vmClass = resolveClass(turn);
-  if (!vmClass.ok) return vmClass;
-  const networks = resolveNetworks(turn);
-  if (!networks.ok) return networks;
-  const refusal = forbidden(vm, hypervisor, networks.value);
-  if (refusal !== undefined) return failed(refusal);
-  const origin = await resolveOrigin(turn, node);
-  if (!origin.ok) return origin;
-  const discs = discsOf(turn, turn.vm.status?.node ?? node);
-  if (!discs.ok) return discs;
-  return desireMachine({
-    vm,
-    hypervisor,
-    vmClass: vmClass.value,
-    networks: networks.value,
-    ...origin.value,
-    discs: discs.value,
-    guestOs: imageGuestOs(turn),
-    isNew: turn.claim?.spec.everStood !== true,
-    firstDisk: firstDiskOf(turn),
-    storageDefault: onlyStorage(turn),
-  });
+  if (hypervisor === undefined) return { findings: [absent("Hypervisor", connection.name)] };
+  const findings: Failure[] = [];
+  const take: Take = (answer, otherwise) => {
+    if (answer.ok) return answer.value;
+    findings.push(answer.failure);
+    return otherwise;
+  };
+  const vmClass = take(resolveClass(turn), undefined);
+  const networks = resolveNetworks(turn, take);
+  const refusal = forbidden(vm, hypervisor, networks);
+  if (refusal !== undefined) findings.push(refusal);
+  const origin = await resolveOrigin(turn, node, take);
+  const discs = take(discsOf(turn, turn.vm.status?.node ?? node), new Map());
+  const desired = take<Desired | undefined>(
+    desireMachine({
+      vm,
+      hypervisor,
+      vmClass,
+      networks,
+      ...origin,
+      discs,
+      guestOs: imageGuestOs(turn),
+      isNew: turn.claim?.spec.everStood !== true,
+      firstDisk: firstDiskOf(turn),
+      storageDefault: onlyStorage(turn),
+    }),
+    undefined,
+  );
+  return desired === undefined ? { findings } : { desired, findings };
 }
+
+/** The value of an answer; or the other one, and the failure is noted. */
+type Take = <T>(answer: Answer<T>, otherwise: T) => T;
 
 function firstDiskOf({ claim }: ConnectedTurn): string | undefined {
   const { origin, volumes = [] } = claim?.spec ?? {};
@@ -70,17 +83,17 @@ function resolveClass({ vm, deps }: ConnectedTurn): Answer<VMClass | undefined> 
 async function resolveOrigin(
   turn: ConnectedTurn,
   node: string | undefined,
-): Promise<Answer<Pick<Declaration, "fills" | "passwordHash" | "seed">>> {
+  take: Take,
+): Promise<Pick<Declaration, "fills" | "passwordHash" | "seed">> {
   const { everStood = false, volumes = [] } = turn.claim?.spec ?? {};
   // A machine that is made anew has no volumes, and needs its source again.
-  if (everStood && volumes.length > 0) return answered({ fills: new Map() });
-  const fills = fillsOf(turn, node);
-  if (!fills.ok) return fills;
-  const passwordHash = await resolvePassword(turn);
-  if (!passwordHash.ok) return passwordHash;
-  const seed = await resolveSeed(turn, node, passwordHash.value);
-  if (!seed.ok) return seed;
-  return answered({ fills: fills.value, passwordHash: passwordHash.value, seed: seed.value });
+  if (everStood && volumes.length > 0) return { fills: new Map() };
+  const fills = take(fillsOf(turn, node), new Map());
+  const passwordHash = take(await resolvePassword(turn), undefined);
+  // Which storages take a disc is known only where the node is.
+  const seed =
+    node === undefined ? undefined : take(await resolveSeed(turn, node, passwordHash), undefined);
+  return { fills, passwordHash, seed };
 }
 
 /** What goes onto a disc of our own, and where that can lie. */
@@ -144,15 +157,16 @@ function noDiscStorage(node: string | undefined): Failure {
   };
 }
 
-function resolveNetworks({ vm, deps }: ConnectedTurn): Answer<Map<string, VMNetwork>> {
+function resolveNetworks({ vm, deps }: ConnectedTurn, take: Take): Map<string, VMNetwork> {
   const networks = new Map<string, VMNetwork>();
   for (const { networkRef } of vm.spec.networks ?? []) {
     if (networkRef === undefined) continue;
-    const network = deps.lookups.networks.get(networkRef.name);
-    if (network === undefined) return failed(absent("VMNetwork", networkRef.name));
-    networks.set(networkRef.name, network);
+    const { name } = networkRef;
+    const network = deps.lookups.networks.get(name);
+    take(network ? answered(network) : failed(absent("VMNetwork", name)), undefined);
+    if (network !== undefined) networks.set(name, network);
   }
-  return answered(networks);
+  return networks;
 }
 
 /** The storage for disks where there is only one to choose from. */

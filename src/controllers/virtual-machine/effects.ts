@@ -1,21 +1,15 @@
 import { formatTime } from "../../kernel/clock.ts";
 import type { Begun, Operation, TaskHandle } from "../../hypervisor/index.ts";
 import { again, type Outcome } from "../../runtime/index.ts";
+import { endBeginning, waitInLine } from "./beginning.ts";
 import { failVm } from "./failing.ts";
 import { blockedView, noWorker, ofStep, taskKind } from "./settling.ts";
 import { slotsOf, stepTraits, type Step } from "./steps.ts";
 import type { StatusOperation } from "./status.ts";
-import {
-  annotationOf,
-  declarationOf,
-  noteDone,
-  settle,
-  writeView,
-  type ConnectedTurn,
-} from "./turn.ts";
+import { annotationOf, noteDone, settle, writeView, type ConnectedTurn } from "./turn.ts";
 
-/** It is woken when its turn comes. */
-export const slotMs = 30_000;
+/** What comes before the first copy, or the first change of what is not copied. */
+const firstSteps: ReadonlySet<string> = new Set(["Create", "PutSeed"]);
 const blockedMs = 2_000;
 const fencedMs = 1_000;
 const lookMs = 1_000;
@@ -30,13 +24,8 @@ const vainMax = 3;
 export async function performStep(turn: ConnectedTurn, step: Step): Promise<Outcome> {
   const { deps, driver, memory, key, connection } = turn;
   if (isInVain(turn, step)) return failInVain(turn, step);
-  if (!takeSlots(turn, step)) {
-    const name = slotsOf(step, connection).join(", ");
-    const waitingFor = { kind: "Slot", name: `a free slot: ${name}` } as const;
-    memory.line = { sinceMs: deps.clock.monotonicMs(), declaration: declarationOf(turn.vm) };
-    await writeView(turn, { state: { is: "waiting", waitingFor } }, "progress");
-    return again("Slot", slotMs);
-  }
+  if (!takeSlots(turn, step)) return waitInLine(turn, slotsOf(step, connection));
+  if (!firstSteps.has(step.name)) endBeginning(turn);
   delete memory.line;
   if (!deps.fence.mayWrite()) return waitForFence(turn);
   const operation = operationOf(turn, step);
@@ -50,10 +39,17 @@ export async function performStep(turn: ConnectedTurn, step: Step): Promise<Outc
     ...(step.name === "Start" ? { handled: restartHandled(turn) } : {}),
   });
   turn.isOpen = true;
+  tellUnlock(turn, step);
   if (step.name === "PutSeed" && turn.seen !== undefined) memory.sight = turn.seen;
   deps.reports.opened(operation);
   const begun = await driver.begin(repeated(turn, step), deps.fence);
   return conclude(turn, { step, operation, begun, key });
+}
+
+/** Every use of the account for unlocking is told. */
+function tellUnlock({ deps, vm }: ConnectedTurn, { name, intent: message }: Step): void {
+  if (name !== "Unlock" && name !== "ClearHusk") return;
+  deps.events.event(vm, { type: "Warning", reason: "UnlockUsed", message });
 }
 
 /** A new leader: until the requests of the one before can no longer land, nothing is sent. */

@@ -1,6 +1,8 @@
+import type { VirtualMachineStatus } from "../../api/index.ts";
 import { categoryPolicies, type Failure } from "../../hypervisor/index.ts";
 import { again, nextAttempt, stalled, type Outcome } from "../../runtime/index.ts";
 import { describeFailure, type StatusFailure } from "../failures/index.ts";
+import { endBeginning } from "./beginning.ts";
 import type { StatusOperation } from "./status.ts";
 import { annotationOf, declarationOf, writeView, type Turn } from "./turn.ts";
 
@@ -15,7 +17,14 @@ export interface FailOptions {
   /** The step that failed, where there was one: then the attempt counts. */
   readonly step?: string;
   readonly operation?: StatusOperation;
+  /** What a person may approve, and that would mend it. */
+  readonly plan?: VirtualMachineStatus["plan"];
 }
+
+/** Machines that wait for the same look do not all come at once, as a part of the wait. */
+const spread = 0.2;
+/** A look that is due is under way: what it finds wakes everybody. */
+const overdueMs = 60_000;
 
 /** Says what failed and what comes next, by the one table of policies. */
 export async function failVm(
@@ -25,6 +34,7 @@ export async function failVm(
 ): Promise<Outcome> {
   const { deps, memory } = turn;
   const { step } = options;
+  endBeginning(turn);
   const policy = categoryPolicies[failure.category];
   const isCounted = countedNexts.has(policy.next);
   const attempts = (isCounted ? attemptsOf(turn, failure, step) : 0) + 1;
@@ -39,6 +49,7 @@ export async function failVm(
     handled: handledOf(turn),
     ...placeOf(turn),
     ...operationPart(options),
+    plan: options.plan,
   });
   deps.reports.failed(turn.vm, failure, {
     step,
@@ -53,6 +64,39 @@ export async function failVm(
     memory.retry = { atMs: nextRetryMs, declaration: declarationOf(turn.vm) };
   }
   return again(failure.category, next.afterMs);
+}
+
+/**
+ * The hypervisor is away, and only the one who looks after it asks it anything. The machine waits
+ * for the next look: nothing was tried, so no attempt is counted.
+ */
+export async function waitForLook(
+  turn: Turn,
+  failure: Failure,
+  nextLookMs: number,
+): Promise<Outcome> {
+  const { deps, vm } = turn;
+  const nowMs = deps.clock.nowMs();
+  const old = vm.status?.failure;
+  const waitMs = nextLookMs - nowMs;
+  endBeginning(turn);
+  if (waitMs <= 0 && old?.category === failure.category) return again("LookUnderWay", overdueMs);
+  const attempts = old?.category === failure.category ? old.attempts : 1;
+  const described = describeFailure(failure, {
+    nowMs,
+    old,
+    attempts,
+    nextRetryMs: Math.max(nextLookMs, nowMs),
+  });
+  const state = { is: "failed", failure: described, isStalled: false } as const;
+  await writeView(turn, { state, handled: handledOf(turn), ...placeOf(turn) });
+  deps.reports.failed(turn.vm, failure, {
+    attempts,
+    isNew: old?.category !== failure.category,
+    isStalled: false,
+    wasStalled: false,
+  });
+  return again(failure.category, Math.max(waitMs, 0) * (1 + spread * deps.random.number()) + 1_000);
 }
 
 /**

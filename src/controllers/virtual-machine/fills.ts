@@ -160,3 +160,9 @@ function notHere({ metadata }: VMImage, why: string): Failure {
     remedy: "Name another image, or another Hypervisor.",
   };
 }
+
+/** A volume that becomes the machine's own, by the name of its disk. */
+export function takesOf({ spec }: VirtualMachine): Readonly<Record<string, string>> {
+  const { importedDisk } = spec.source ?? {};
+  return importedDisk?.mode === "Take" ? { [importedDisk.disk]: importedDisk.diskId } : {};
+}

@@ -1,8 +1,11 @@
 export type { Declaration } from "./declaration.ts";
 export { desireMachine, type Desired } from "./desired.ts";
 export type { Declared, Next, OpenOperation, PlanInput } from "./next.ts";
+export { forbidden } from "./permissions.ts";
+export { namedVolumes } from "./plan-claim.ts";
 export { Places } from "./places.ts";
 export { planVm } from "./plan.ts";
+export { previewNewVm, previewVm, type Dialect, type Preview } from "./preview.ts";
 export { reconcileVm } from "./reconcile.ts";
 export { statusOf, type VmView } from "./status.ts";
 export type { Step, StepName } from "./steps.ts";

@@ -1,9 +1,11 @@
 import type { Claim, ClaimSpec } from "../../api/index.ts";
+import { formatTime } from "../../kernel/clock.ts";
 import { again, type Outcome } from "../../runtime/index.ts";
 import { isHeld, type Reservation } from "../claims/index.ts";
+import { combined } from "../failures/index.ts";
 import { failVm } from "./failing.ts";
 import type { KeeperView, Next } from "./next.ts";
-import { combined, idFailures, idsToAvoid } from "./reserve.ts";
+import { idFailures, idsToAvoid } from "./reserve.ts";
 import { isDeleting, type ConnectedTurn } from "./turn.ts";
 
 /** It takes nothing that a quota counts: what it holds was another's, and is again. */
@@ -43,7 +45,8 @@ export async function chooseKeeper(
 ): Promise<Outcome> {
   const { claim, deps, driver, connection } = turn;
   if (claim === undefined) return again("NotClaimed");
-  if (claim.spec.keeper !== undefined) return reserveKeeper(turn, claim);
+  const { keeper: named } = claim.spec;
+  if (named !== undefined) return reserveKeeper(turn, claim, named);
   const known = deps.ledger
     .keepersFor(claim.spec.owner.namespace, connection.systemId)
     .find((keeper) => isUsable(keeper, claim.spec, from));
@@ -72,9 +75,12 @@ function isUsable(
   );
 }
 
-async function reserveKeeper(turn: ConnectedTurn, claim: Claim): Promise<Outcome> {
+async function reserveKeeper(
+  turn: ConnectedTurn,
+  claim: Claim,
+  { externalId, identity }: NonNullable<ClaimSpec["keeper"]>,
+): Promise<Outcome> {
   const { deps, connection, vm } = turn;
-  const { externalId = "", identity = "" } = claim.spec.keeper ?? {};
   const there = (await deps.ledger.read(connection.systemId, externalId))?.spec;
   if (there === undefined) {
     // A new one is made to give disks to, and never to take any from.
@@ -159,15 +165,28 @@ async function giveUpKeeper(turn: ConnectedTurn, claim: Claim): Promise<Outcome>
 /** The keeper's own Claim first: should a crash come between, the other still leads to it. */
 export async function dropKeeper(
   turn: ConnectedTurn,
-  { how }: Next & { do: "dropKeeper" },
+  { how, why }: Next & { do: "dropKeeper" },
 ): Promise<Outcome> {
   const { deps, claim, keeper, key } = turn;
   if (claim === undefined) return again("NotClaimed");
   if (keeper !== undefined && how === "Retire") await deps.ledger.retire(keeper);
   if (keeper !== undefined && how === "Release") {
-    await deps.ledger.release(keeper, `it keeps disks of the VirtualMachine ${key}`);
+    const reason = why ?? `it keeps disks of the VirtualMachine ${key}`;
+    await deps.ledger.release(keeper, reason.slice(0, 1024));
   }
   turn.claim = await deps.ledger.forgetKeeper(claim);
   turn.keeper = undefined;
   return again("KeeperClosed");
+}
+
+/** Writes down in the keeper's Claim what was seen of it. */
+export async function recordKeeper(
+  turn: ConnectedTurn,
+  { change }: Next & { do: "recordKeeper" },
+): Promise<void> {
+  const { keeper, deps } = turn;
+  if (keeper === undefined) return;
+  const isBinding = change.state === "Bound" && keeper.spec.boundAt === undefined;
+  const boundAt = isBinding ? { boundAt: formatTime(deps.clock.nowMs()) } : {};
+  turn.keeper = await deps.ledger.record(keeper, { ...change, ...boundAt });
 }

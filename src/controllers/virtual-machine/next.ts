@@ -1,7 +1,9 @@
-import type { ClaimSpec, VirtualMachineSpec } from "../../api/index.ts";
+import type { ClaimSpec, VirtualMachineSpec, VirtualMachineStatus } from "../../api/index.ts";
 import type {
   Basis,
   Change,
+  ClaimedMachine,
+  ClearHusk,
   Difference,
   Failure,
   Leftover,
@@ -103,6 +105,14 @@ export interface PlanInput {
   readonly isPowerUnasked?: boolean;
   /** The intent of what was done last and ended well, as far as this process knows. */
   readonly lastDone?: string | undefined;
+  /** By what a reservation that is still empty was told to be ours. */
+  readonly huskHints?: Pick<ClearHusk, "sinceMs" | "workerNeverStarted" | "clonedFrom">;
+  /** Locks of ours that are dead can be cleared here. */
+  readonly mayUnlock?: boolean;
+  /** The plan that a person approved, by its hash. */
+  readonly approved?: string | undefined;
+  /** Where its network cards were last seen, by name. */
+  readonly lastNetworks?: Readonly<Record<string, string>>;
   /** What the change of a field costs here. */
   readonly changeOf?: (path: string, machine: Machine) => Change;
   readonly keeper?: KeeperView | undefined;
@@ -124,14 +134,23 @@ export type Next =
   /** The same in the keeper's Claim. */
   | { readonly do: "recordKeeper"; readonly change: Partial<ClaimSpec> }
   /** The keeper was let go, is gone, or never came to be. */
-  | { readonly do: "dropKeeper"; readonly how: "Retire" | "Release" | "Forget" }
+  | {
+      readonly do: "dropKeeper";
+      readonly how: "Retire" | "Release" | "Forget";
+      readonly why?: string;
+    }
   | { readonly do: "step"; readonly step: Step }
   /** Look for volumes under the id that nothing refers to, and plan again. */
   | { readonly do: "sweep" }
   /** Look again, this time also at the power, and plan again. */
   | { readonly do: "look" }
   | { readonly do: "wait"; readonly kind: "Lock" | "Task"; readonly name: string }
-  | { readonly do: "fail"; readonly failure: Failure }
+  /** With a plan: what a person may approve, and that would mend it. */
+  | {
+      readonly do: "fail";
+      readonly failure: Failure;
+      readonly plan?: VirtualMachineStatus["plan"];
+    }
   /** deletionProtection is on. */
   | { readonly do: "protect" }
   /** Nothing of ours is left; the object may go. */
@@ -183,7 +202,25 @@ export function stepOrWait(input: PlanInput, step: Step, lock: Lock | undefined)
   if (isUnsettled(input) && input.open?.intent === step.intent) return waitForOpen(input);
   if (lock === undefined) return { do: "step", step };
   if (lock.state !== "Dead") return { do: "wait", kind: "Lock", name: lock.detail };
-  return { do: "fail", failure: deadLock(step.operation, lock) };
+  return unlockStep(input, step, lock) ?? { do: "fail", failure: deadLock(step.operation, lock) };
+}
+
+/** Where an account may, the lock goes first; it is proven dead once more in the same step. */
+function unlockStep(input: PlanInput, { operation }: Step, lock: Lock): Next | undefined {
+  if (input.mayUnlock !== true || !("at" in operation)) return undefined;
+  return unlocking(input, operation, lock);
+}
+
+export function unlocking(
+  input: PlanInput,
+  { claim, at }: { readonly claim: ClaimedMachine; readonly at: Basis },
+  { detail: lock, task }: Lock,
+): Next {
+  const by = task === undefined ? "" : ` that the dead task ${task} left`;
+  const intent = `Clear the lock (${lock}) of the machine ${claim.externalId}${by}.`;
+  if (isUnsettled(input) && input.open?.intent === intent) return waitForOpen(input);
+  const operation = { kind: "unlock", claim, at, lock } as const;
+  return { do: "step", step: { name: "Unlock", operation, intent } };
 }
 
 export function deadLock(at: object, lock: Lock): Failure {

@@ -124,6 +124,17 @@ describe("the node for a new machine", () => {
   });
 
   const down = node("c", { health: "Unhealthy", detail: "595 No route to host" });
+  test("is not called wrong for what nobody can see there, as long as it is down", () => {
+    const inventory = inventoryOf([node("a"), down]);
+    const around = { storageDefault: undefined, from: new Set(["a"]) };
+    const categoryAt = (name: string): string | undefined => {
+      const choice = chooseNode(machine({ node: name }), inventory, around);
+      return choice.ok ? undefined : choice.failure.category;
+    };
+    assert.equal(categoryAt("c"), "NodeUnhealthy");
+    assert.equal(categoryAt("a"), undefined);
+  });
+
   const refusals = [
     {
       reason: "a node that is not there",

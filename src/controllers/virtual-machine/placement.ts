@@ -28,6 +28,15 @@ export function chooseNode(
   return failed(refusalOf({ inventory, allowed, wanted, named: named ?? [] }));
 }
 
+/** What is on nodes that are down nobody can tell: that they are is what is wrong then. */
+function nowhere(
+  among: readonly InventoryNode[],
+  from: Surroundings["from"],
+): Answer<readonly InventoryNode[]> {
+  const isAnyWell = among.some(({ health }) => health === "Healthy");
+  return isAnyWell ? failed(elsewhere(from)) : answered(among);
+}
+
 /** The nodes that the placement, what it is made from and its neighbours leave. */
 function allowedOf(
   nodes: readonly InventoryNode[],
@@ -36,7 +45,7 @@ function allowedOf(
 ): Answer<readonly InventoryNode[]> {
   const among = nodes.filter(({ name }) => named?.includes(name) ?? true);
   const near = among.filter(({ name }) => from?.has(name) ?? true);
-  if (near.length === 0 && among.length > 0) return failed(elsewhere(from));
+  if (near.length === 0 && among.length > 0) return nowhere(among, from);
   const allowed = near.filter(({ name }) => !away.never.has(name));
   if (allowed.length === 0 && near.length > 0) return failed(tooClose(away.never));
   return answered(allowed);

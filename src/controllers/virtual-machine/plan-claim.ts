@@ -1,5 +1,5 @@
 import type { ClaimSpec } from "../../api/index.ts";
-import type { Leftover, Machine } from "../../hypervisor/index.ts";
+import type { Leftover, Machine, SeenVolume } from "../../hypervisor/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
 import { jsonEqual } from "../../kernel/json.ts";
 import type { Declared, PlanInput } from "./next.ts";
@@ -36,6 +36,22 @@ export function withLeftovers(
   return found.length === 0 ? undefined : [...volumes, ...found];
 }
 
+/** All that goes with a machine: what the Claim, its mark or its own leftovers name. */
+export function namedVolumes(
+  claim: ClaimSpec,
+  machine: Machine,
+  leftovers: readonly Leftover[],
+): ClaimVolume[] {
+  const volumes = withLeftovers(claim, leftovers) ?? claim.volumes ?? [];
+  const added = machine.volumes
+    .filter(({ id, isOwn }) => isOwn && !volumes.some((volume) => volume.id === id))
+    .filter(({ role, disk }) => role !== "Disk" || disk !== undefined)
+    .map(({ id, role, disk, storage, state }) => {
+      return { id, role, storage, state, ...(disk === undefined ? {} : { disk }) };
+    });
+  return [...volumes, ...added];
+}
+
 /** Volumes that the Claim knows already, as they are now, and those that are new. */
 function knownVolumes(declared: Declared, claim: ClaimSpec, machine: Machine): ClaimVolume[] {
   const old = claim.volumes ?? [];
@@ -44,7 +60,7 @@ function knownVolumes(declared: Declared, claim: ClaimSpec, machine: Machine): C
     const seen = machine.volumes.find(({ id }) => id === volume.id);
     // What was in its memory goes with every resume, and gets another name with every suspend.
     if (seen === undefined) return volume.role === "State" ? [] : [volume];
-    return [described({ ...volume, state: seen.state }, declared, seen.sizeBytes)];
+    return [described({ ...asSeen(volume, seen), state: seen.state }, declared, seen.sizeBytes)];
   });
   const added = machine.volumes
     .filter(({ id, isOwn }) => isOwn || taken.includes(id))
@@ -56,6 +72,16 @@ function knownVolumes(declared: Declared, claim: ClaimSpec, machine: Machine): C
       return described(volume, declared, sizeBytes);
     });
   return [...kept, ...added];
+}
+
+/**
+ * A hypervisor gives the name of a volume that was removed to the next one: what is there now is
+ * what it is seen to be, and what was said of the other does not hold for it.
+ */
+function asSeen(volume: ClaimVolume, { disk, role }: SeenVolume): ClaimVolume {
+  if (disk === undefined || disk === volume.disk) return volume;
+  const { onDelete: _onDelete, since: _since, ...rest } = volume;
+  return { ...rest, disk, role };
 }
 
 function described(

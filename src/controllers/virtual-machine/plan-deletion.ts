@@ -76,8 +76,12 @@ function accountFor({ leftovers }: PlanInput, claim: ClaimSpec): Next | undefine
   return volumes === undefined ? undefined : { do: "record", change: { volumes } };
 }
 
-/** Only what the Claim knows, and what the machine needs besides disks and keeps no data in. */
+/**
+ * Only what the Claim knows, and what the machine needs besides disks and keeps no data in. A named
+ * disk goes only if a spec said so: after the restoration of an old backup none may have.
+ */
 function mayGo(claim: ClaimSpec, { id }: SeenVolume): boolean {
   const known = claim.volumes?.find((volume) => volume.id === id);
+  if (known?.disk !== undefined) return known.onDelete === "Delete";
   return known !== undefined && known.onDelete !== "Retain";
 }

@@ -9,7 +9,7 @@ import type {
   SeenDisk,
   Shape,
 } from "../../hypervisor/index.ts";
-import { basisOf, isUnsettled, stepOrWait, waitForOpen } from "./next.ts";
+import { basisOf, deadLock, isUnsettled, stepOrWait, waitForOpen } from "./next.ts";
 import type { KeeperView, Next, PlanInput } from "./next.ts";
 
 type ClaimVolume = NonNullable<ClaimSpec["volumes"]>[number];
@@ -32,13 +32,11 @@ export function planVmKeeperClosed(input: PlanInput, claim: ClaimSpec): Next | u
     case "ours":
       return planVmKeeperLeft(input, { ...keeper, machine: seen.machine });
     case "opaque":
-      return waitForLock(seen.lock) ?? orUnsettled(input, { do: "dropKeeper", how: "Release" });
+      return waitForLock(seen.lock) ?? orUnsettled(input, leftHusk(keeper.claim, seen.lock));
     case "absent":
       return orUnsettled(input, { do: "dropKeeper", how: "Retire" });
-    case "foreign": {
-      const how = keeper.claim.everStood ? "Release" : "Retire";
-      return orUnsettled(input, { do: "dropKeeper", how });
-    }
+    case "foreign":
+      return orUnsettled(input, planVmKeeperGiven(keeper.claim, seen));
   }
 }
 
@@ -103,7 +101,7 @@ export function planVmKeeperReady(
     case "unknown":
       return { do: "fail", failure: seen.failure };
     case "opaque":
-      return waitForLock(seen.lock) ?? orUnsettled(input, { do: "dropKeeper", how: "Release" });
+      return waitForLock(seen.lock) ?? orUnsettled(input, leftHusk(claim, seen.lock));
     case "absent": {
       const gone: Next = { do: "dropKeeper", how: "Retire" };
       return orUnsettled(input, claim.everStood ? gone : makeKeeper(claim, place));
@@ -118,8 +116,20 @@ export function planVmKeeperReady(
 function planVmKeeperForeign(input: PlanInput, claim: ClaimSpec, seen: ForeignSeen): Next {
   const { machine, reason, detail } = seen;
   if (reason === "Released" && machine !== undefined) return adoptKeeper(input, claim, machine);
-  if (!claim.everStood) return { do: "dropKeeper", how: "Retire" };
+  if (!claim.everStood) return planVmKeeperGiven(claim, seen);
   return { do: "fail", failure: keeperLost(claim, detail) };
+}
+
+/** Somebody else has the id; or it is empty, and may be what our own lost request left there. */
+function planVmKeeperGiven({ everStood }: ClaimSpec, { reason, detail }: ForeignSeen): Next {
+  if (reason === "Husk") return { do: "dropKeeper", how: "Release", why: detail };
+  return { do: "dropKeeper", how: everStood ? "Release" : "Retire" };
+}
+
+/** An empty reservation whose work is dead blocks its id only: the Claim goes on saying so. */
+function leftHusk(claim: ClaimSpec, lock: Lock): Next {
+  const { message, remedy = "" } = deadLock(claim, lock);
+  return { do: "dropKeeper", how: "Release", why: `${message} ${remedy}`.trim() };
 }
 
 function planVmKeeperKnown(claim: ClaimSpec, machine: Machine): Next | undefined {

@@ -10,7 +10,8 @@ import { planVmPlace } from "./plan-place.ts";
 import { planVmPower } from "./plan-power.ts";
 import { planVmSeed, planVmSeedRead } from "./plan-seed.ts";
 import { planVmShape } from "./plan-shape.ts";
-import { changeClass, isOff, type Found, type Next, type PlanInput } from "./next.ts";
+import { basisOf, changeClass, isOff, unlocking } from "./next.ts";
+import type { Found, Next, PlanInput } from "./next.ts";
 
 /** A machine that is ours and should stand: disks, sizes, shape, power, in this order. */
 export function planVmMachine(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
@@ -33,6 +34,13 @@ export function planVmMachine(input: PlanInput, claim: ClaimSpec, machine: Machi
   );
 }
 
+/** A dead lock of ours goes first, where it can be cleared: nothing else can be done before. */
+function planVmLock(input: PlanInput, claim: ClaimSpec, machine: Machine): Next | undefined {
+  const { lock } = machine;
+  if (lock?.state !== "Dead" || input.mayUnlock !== true) return undefined;
+  return unlocking(input, { claim, at: basisOf(machine) }, lock);
+}
+
 /** What was seen is written down before anything is done. */
 function planVmKnown(input: PlanInput, claim: ClaimSpec, machine: Machine): Next | undefined {
   const change = claimChange(input, claim, machine);
@@ -42,7 +50,7 @@ function planVmKnown(input: PlanInput, claim: ClaimSpec, machine: Machine): Next
   if (claim.everStood && claim.madeFrom === undefined && madeFrom !== undefined) {
     return { do: "record", change: { madeFrom } };
   }
-  return planVmTakenBack(input, { claim, machine });
+  return planVmLock(input, claim, machine) ?? planVmTakenBack(input, { claim, machine });
 }
 
 function planVmRest(

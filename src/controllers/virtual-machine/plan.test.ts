@@ -421,6 +421,16 @@ const cases: readonly Case[] = [
     input: { declared: leaving, seen: ours({ power: "Suspended", volumes: withByHand }) },
     next: "step Start",
   },
+  {
+    reason: "what has to stay of a machine that others destroyed is still named by its Claim",
+    input: {
+      declared: leaving,
+      seen: absent,
+      claim: { ...claim, volumes: [{ ...volume, state: "Attached", onDelete: "Retain" }] },
+      leftovers: [{ ...leftover, volume: volume.id, proof: "Claimed" }],
+    },
+    next: "finish Release",
+  },
   ...keeperCases(),
   {
     reason: "protection holds",
@@ -497,6 +507,24 @@ function keeperCases(): Case[] {
       reason: "an id that a stranger has is given up",
       input: { ...stopped, claim: named, ...view(keeperClaim, stranger) },
       next: "dropKeeper Retire",
+    },
+    {
+      reason: "an empty reservation may be our own: its Claim goes on saying where it is",
+      input: {
+        ...stopped,
+        claim: named,
+        ...view(keeperClaim, { at: "foreign", reason: "Husk", detail: "empty" }),
+      },
+      next: "dropKeeper Release",
+    },
+    {
+      reason: "so does one whose work is dead",
+      input: {
+        ...stopped,
+        claim: named,
+        ...view(keeperClaim, { at: "opaque", node: "n1", lock: dead }),
+      },
+      next: "dropKeeper Release",
     },
     {
       reason: "its Claim says that the volume has to stay, before it comes",
@@ -589,6 +617,27 @@ function markOf({ mark }: Machine): NonNullable<Machine["mark"]> {
 function onNode2(of: Machine): Machine {
   return { ...of, node: "n2" };
 }
+
+it("a volume that has the name of one that was removed is not taken for it", () => {
+  const logs = { ...volume, disk: "logs" } as const;
+  const disks = machine.disks.map((disk) => ({ ...disk, name: "logs" }));
+  const volumes = [{ ...logs, state: "Attached", sizeBytes: 10 * gib, isOwn: true } as const];
+  const input: PlanInput = {
+    declared: { ...leaving, onDelete: { logs: "Retain" } },
+    claim,
+    seen: ours({ power: "Stopped", disks, volumes }),
+    nowMs: 1000,
+  };
+  const next = planVm(input);
+  assert.equal(next.do, "record");
+  const known = next.do === "record" ? next.change.volumes : undefined;
+  assert.deepEqual(
+    known?.map(({ disk, onDelete }) => [disk, onDelete]),
+    [["logs", "Retain"]],
+  );
+  const after: ClaimSpec = { ...claim, ...(known === undefined ? {} : { volumes: known }) };
+  assert.equal(told(planVm({ ...input, claim: after })), "keep any");
+});
 
 describe("the plan of a VirtualMachine", () => {
   for (const { reason, input, next } of cases) {

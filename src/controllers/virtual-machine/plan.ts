@@ -1,5 +1,5 @@
 import type { ClaimSpec } from "../../api/index.ts";
-import type { Failure, ForeignSeen, Leftover, Lock, Machine } from "../../hypervisor/index.ts";
+import type { Failure, ForeignSeen, Leftover, Machine, Seen } from "../../hypervisor/index.ts";
 import { proposeNames } from "../../hypervisor/index.ts";
 import { jsonEqual } from "../../kernel/json.ts";
 import { basisOf, deadLock, isUnsettled, stepOrWait, waitForOpen } from "./next.ts";
@@ -8,6 +8,7 @@ import { planVmDeletion } from "./plan-deletion.ts";
 import { planVmKeeperClosed } from "./plan-keeper.ts";
 import { planVmMachine } from "./plan-machine.ts";
 import { planVmResume } from "./plan-power.ts";
+import { planVmRestamp } from "./plan-restamp.ts";
 import { planVmSeedGone } from "./plan-seed.ts";
 
 /** Decides the one next thing. Pure: every branch is here and in the two plans beside it. */
@@ -29,7 +30,7 @@ function planVmAt(input: PlanInput): Next {
     case "absent":
       return planVmAbsent(input, claim);
     case "opaque":
-      return planVmOpaque(input, claim, seen.lock);
+      return planVmOpaque(input, claim, seen);
     case "foreign":
       return planVmForeign(input, claim, seen);
     case "ours":
@@ -179,10 +180,29 @@ function planVmLeftovers({ declared, leftovers }: PlanInput, claim: ClaimSpec): 
   return { do: "step", step: { name: "RemoveVolume", operation, intent } };
 }
 
-function planVmOpaque(input: PlanInput, claim: ClaimSpec, lock: Lock): Next {
+/** It holds nothing but its lock: with an account that may, it is cleared away. */
+function planVmHusk(
+  claim: ClaimSpec,
+  node: string,
+  hints: NonNullable<PlanInput["huskHints"]>,
+): Next {
+  const operation = { kind: "clearHusk", claim, node, ...hints } as const;
+  const intent = `Destroy the empty reservation ${claim.externalId}, which a dead task left.`;
+  return { do: "step", step: { name: "ClearHusk", operation, intent } };
+}
+
+function planVmOpaque(
+  input: PlanInput,
+  claim: ClaimSpec,
+  seen: Extract<Seen, { at: "opaque" }>,
+): Next {
+  const { lock } = seen;
   if (lock.state !== "Dead") return { do: "wait", kind: "Lock", name: lock.detail };
   if (isUnsettled(input)) return waitForOpen(input);
   const failure = deadLock(claim, lock);
+  if (input.mayUnlock === true && input.huskHints !== undefined) {
+    return planVmHusk(claim, seen.node, input.huskHints);
+  }
   if (input.declared.isDeleting || !mayMoveOn(claim)) return { do: "fail", failure };
   return { do: "moveOn", failure, leaves: "Husk" };
 }
@@ -196,7 +216,8 @@ function planVmForeign(input: PlanInput, claim: ClaimSpec, seen: ForeignSeen): N
   const taken = planVmTaken(input, claim, seen);
   if (taken !== undefined) return taken;
   // The identity is right and the mark is gone: that may well be our machine.
-  if (seen.reason === "MarkLost" || claim.state !== "Reserved") return { do: "fail", failure };
+  if (seen.reason === "MarkLost") return planVmRestamp(input, claim, { seen, failure });
+  if (claim.state !== "Reserved") return { do: "fail", failure };
   return planVmElsewhere(input, claim, seen);
 }
 
@@ -267,7 +288,7 @@ function missing({ externalId, hypervisor }: ClaimSpec): Failure {
   };
 }
 
-export function notOurs({ externalId, hypervisor }: ClaimSpec, seen: ForeignSeen): Failure {
+export function notOurs({ externalId, hypervisor, owner }: ClaimSpec, seen: ForeignSeen): Failure {
   const category = seen.reason === "Husk" ? "LockError" : "IdentityConflict";
   return {
     category,
@@ -276,7 +297,8 @@ export function notOurs({ externalId, hypervisor }: ClaimSpec, seen: ForeignSeen
       `is not provably this object's: ${seen.detail}.`,
     remedy:
       seen.reason === "MarkLost"
-        ? "If it is this object's machine: berth adopt --restamp."
+        ? "If it is this object's machine: berth adopt --restamp " +
+          `vm/${owner.name} -n ${owner.namespace}`
         : "Choose another spec.externalId, or move what stands there.",
   };
 }

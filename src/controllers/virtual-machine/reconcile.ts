@@ -1,32 +1,25 @@
 import { finalizers, virtualMachineKind, vmReasons } from "../../api/index.ts";
-import type { Claim, ClaimSpec, VirtualMachine } from "../../api/index.ts";
-import type { Failure, Seen } from "../../hypervisor/index.ts";
+import type { ClaimSpec, VirtualMachine } from "../../api/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
-import {
-  addFinalizer,
-  again,
-  settled,
-  stalled,
-  removeFinalizer,
-  type Outcome,
-} from "../../runtime/index.ts";
-import { absent } from "./absent.ts";
+import { addFinalizer, again, settled, stalled, type Outcome } from "../../runtime/index.ts";
+import { goWithout, holdBack, mayBeSilent } from "./away.ts";
+import { endBeginning, mayBegin, stillWaits, waitInLine } from "./beginning.ts";
 import { declare, type Declaring } from "./declare.ts";
-import { performStep, restartHandled, slotMs } from "./effects.ts";
+import { performStep, restartHandled } from "./effects.ts";
 import { failVm, handledOf, hasGivenUp } from "./failing.ts";
-import { cloneHints } from "./fills.ts";
 import { askAgainMs, askGuest } from "./guest.ts";
-import { chooseKeeper, dropKeeper, findKeeper, lookAtKeeper } from "./keeper.ts";
+import { chooseKeeper, dropKeeper, findKeeper, lookAtKeeper, recordKeeper } from "./keeper.ts";
 import { keptDisks } from "./kept-disks.ts";
+import { finish, letGo } from "./letting-go.ts";
 import type { Next, OpenOperation, PlanInput } from "./next.ts";
+import { pauseVm } from "./pausing.ts";
 import { planVm } from "./plan.ts";
-import { startIntent } from "./plan-power.ts";
 import { seedSecondsLeft } from "./plan-seed.ts";
-import { reserveId } from "./reserve.ts";
-import { noWorker, settleOperation } from "./settling.ts";
+import { allWrong, reserveId } from "./reserve.ts";
+import { settleOperation } from "./settling.ts";
+import { hintsOf, needsPower, see } from "./sight.ts";
 import {
   annotationOf,
-  declarationOf,
   isDeleting,
   releaseSlots,
   writeView,
@@ -34,22 +27,12 @@ import {
   type Turn,
   type VmDeps,
 } from "./turn.ts";
-
-/** Steps after which a machine that never stood may run. */
-const powerSteps: ReadonlySet<string> = new Set(["Start", "PowerOff", "Suspend", "Resume"]);
+import { waitVm } from "./waiting.ts";
 
 /** As many things as are written down in a row on one sight. */
 const recordsMax = 3;
 
-/** Nobody moves up in a line by looking; this often it is looked at all the same. */
-const lookInLineMs = 5 * 60_000;
-/** What preflight saw of an id counts for so long. */
-const freshMs = 60_000;
-const lockMs = 5_000;
 const settleMs = 1_000;
-/** What has lasted for long is looked at less often: a tenth of that time later. */
-const waitedShare = 0.1;
-const waitMsMost = 30_000;
 
 /** Moves one VM a single step toward its spec. Kill it at any await, run it again: no leak. */
 export async function reconcileVm(key: string, deps: VmDeps): Promise<Outcome> {
@@ -58,10 +41,16 @@ export async function reconcileVm(key: string, deps: VmDeps): Promise<Outcome> {
   const memory = deps.memory.get(key) ?? { avoid: [] };
   deps.memory.set(key, memory);
   const turn: Turn = { key, deps, memory, vm, isOpen: false };
-  if (annotationOf(vm.metadata, "paused") === "true") return pause(turn);
+  if (annotationOf(vm.metadata, "paused") === "true") return pauseVm(turn);
   const waiting = stillWaits(turn);
   if (waiting !== undefined) return waiting;
   delete memory.retry;
+  delete memory.isHeld;
+  return goOn(turn);
+}
+
+async function goOn(turn: Turn): Promise<Outcome> {
+  const { vm, deps } = turn;
   const isHeld = vm.metadata.finalizers?.includes(finalizers.machine) ?? false;
   if (isDeleting(vm)) return isHeld ? connectAndGo(turn) : settled;
   const objects = deps.client.of(virtualMachineKind);
@@ -69,35 +58,8 @@ export async function reconcileVm(key: string, deps: VmDeps): Promise<Outcome> {
   return hasGivenUp(turn) ? stalled("GivenUp") : connectAndGo(turn);
 }
 
-/** A failure rests, or its turn at a slot has not come. */
-function stillWaits(turn: Turn): Outcome | undefined {
-  const waitMs = backoffMs(turn);
-  if (waitMs > 0) return again("Backoff", waitMs);
-  return isInLine(turn) ? again("Slot", slotMs) : undefined;
-}
-
-/** Nothing is done for it; an operation that is open stays open. */
-async function pause(turn: Turn): Promise<Outcome> {
-  turn.isOpen = true;
-  await writeView(turn, { state: { is: "paused" } });
-  return settled;
-}
-
-/** How long a failure still has to rest, unless a person changed something since. */
-function backoffMs({ memory, vm, deps }: Turn): number {
-  const { retry } = memory;
-  if (retry === undefined || retry.declaration !== declarationOf(vm)) return 0;
-  return retry.atMs - deps.clock.nowMs();
-}
-
-/** Nothing can be done before its turn comes, and nothing is known to have changed. */
-function isInLine({ key, memory: { line }, vm, deps }: Turn): boolean {
-  if (line === undefined || line.declaration !== declarationOf(vm)) return false;
-  const waitedMs = deps.clock.monotonicMs() - line.sinceMs;
-  return deps.slots.isWaiting(key) && waitedMs < lookInLineMs;
-}
-
 function forget(key: string, deps: VmDeps): Outcome {
+  endBeginning({ key, deps });
   deps.memory.delete(key);
   deps.places.forget(key);
   deps.slots.leave(key);
@@ -107,13 +69,10 @@ function forget(key: string, deps: VmDeps): Outcome {
 async function connectAndGo(turn: Turn): Promise<Outcome> {
   const { vm, deps } = turn;
   const name = vm.status?.hypervisor ?? vm.spec.hypervisorRef.name;
+  if (mayBeSilent(turn, name)) return holdBack(turn);
   const reach = deps.connections.of(name);
   turn.isOpen = vm.status?.operation !== undefined;
-  if (reach.is === "away") {
-    // No id was ever reserved for it, so there is nothing to look for.
-    if (isDeleting(vm) && (await holdsNothing(turn))) return letGo(turn);
-    return failVm(turn, awayFailure(turn, name, reach.failure));
-  }
+  if (reach.is === "away") return goWithout(turn, name, reach);
   const { connection } = reach;
   const connected: ConnectedTurn = Object.assign(turn, { connection, driver: connection.driver });
   const claim = await deps.ledger.find(vm);
@@ -125,18 +84,13 @@ async function connectAndGo(turn: Turn): Promise<Outcome> {
   return observeAndPlan(connected, open);
 }
 
-/** That it is not there at all is more than that it is not connected. */
-function awayFailure({ deps }: Turn, name: string, failure: Failure): Failure {
-  return deps.lookups.hypervisors.get(name) === undefined ? absent("Hypervisor", name) : failure;
-}
-
 async function observeAndPlan(
   turn: ConnectedTurn,
   open: OpenOperation | undefined,
 ): Promise<Outcome> {
   const { driver, claim, deps } = turn;
   const declaring = await declare(turn);
-  if (!declaring.ok) return failVm(turn, declaring.failure);
+  if (!declaring.ok) return failVm(turn, await allWrong(turn, declaring));
   if (claim === undefined) {
     return isDeleting(turn.vm) ? letGo(turn) : reserveFrom(turn, declaring.value);
   }
@@ -155,9 +109,13 @@ async function observeAndPlan(
     seenPool: poolOf(turn, claim.spec),
     hasAgentAnswered: hasAnswered(turn.vm),
     lastDone: turn.memory.done?.intent,
+    approved: annotationOf(turn.vm.metadata, "approve"),
+    lastNetworks: lastNetworks(turn.vm),
     keeper: await lookAtKeeper(turn),
     kept: isDeleting(turn.vm) ? [] : keptDisks(turn),
     changeOf: (path, machine) => driver.changeOf(path, machine),
+    mayUnlock: turn.connection.capabilities.includes("Unlock"),
+    huskHints: hintsOf(turn, claim.spec),
   };
   const next = await lookCloser(turn, input, await recordAndPlan(turn, input));
   return act(turn, next, declaring.value);
@@ -170,6 +128,11 @@ function poolOf(
 ): PlanInput["seenPool"] {
   const row = connection.inventory.machines.find(({ externalId }) => externalId === id);
   return row && { name: row.pool };
+}
+
+function lastNetworks({ status }: VirtualMachine): Record<string, string> {
+  const cards = status?.networks ?? [];
+  return Object.fromEntries(cards.flatMap(({ name, device }) => (device ? [[name, device]] : [])));
 }
 
 /** Addresses that the agent told: it runs, so the guest has come up. */
@@ -190,36 +153,6 @@ async function lookCloser(turn: ConnectedTurn, input: PlanInput, next: Next): Pr
   const leftovers = await driver.leftovers(claim.spec);
   if (!leftovers.ok) return { do: "fail", failure: leftovers.failure };
   return planVm({ ...input, claim: claim.spec, leftovers: leftovers.value });
-}
-
-/** What stands under the Claim. Nothing does where nothing was ever sent: preflight has looked. */
-async function see(turn: ConnectedTurn, claim: Claim, withoutPower: boolean): Promise<Seen> {
-  const { memory, deps, driver, vm } = turn;
-  if (isFresh(turn, claim)) return { at: "absent" };
-  delete memory.reserved;
-  const { sight } = memory;
-  delete memory.sight;
-  if (sight !== undefined && withoutPower) return sight;
-  const sinceMs = Date.parse(claim.spec.reservedAt ?? formatTime(deps.clock.nowMs()));
-  const workerNeverStarted = vm.status?.operation?.task === noWorker;
-  const hints = { sinceMs, workerNeverStarted, withoutPower, ...cloneHints(turn) };
-  return driver.observe(claim.spec, hints);
-}
-
-/** Also after a while in line: whoever took the id since keeps it, because making it is refused. */
-function isFresh({ memory, deps, vm }: ConnectedTurn, { metadata, spec }: Claim): boolean {
-  const { claim, sinceMs = 0 } = memory.reserved ?? {};
-  const isKnown = claim === metadata.name && vm.status?.operation === undefined;
-  const isNew = deps.clock.monotonicMs() - sinceMs < freshMs;
-  return isKnown && isNew && spec.state === "Reserved";
-}
-
-/** A machine in the making was never started, as long as nobody wrote down that it should be. */
-function needsPower({ vm, memory }: ConnectedTurn, claim: ClaimSpec): boolean {
-  const isMaking = !claim.everStood && !isDeleting(vm);
-  const { operation, powerState } = vm.status ?? {};
-  const wasAsked = powerState !== undefined || memory.done?.intent === startIntent;
-  return !isMaking || wasAsked || powerSteps.has(operation?.step ?? "");
 }
 
 /**
@@ -243,21 +176,11 @@ function keeperPart({ keeper }: ConnectedTurn, input: PlanInput): Pick<PlanInput
   return { keeper: { ...input.keeper, claim: keeper.spec } };
 }
 
-async function recordKeeper(
-  turn: ConnectedTurn,
-  { change }: Next & { do: "recordKeeper" },
-): Promise<void> {
-  const { keeper, deps } = turn;
-  if (keeper === undefined) return;
-  const isBinding = change.state === "Bound" && keeper.spec.boundAt === undefined;
-  const boundAt = isBinding ? { boundAt: formatTime(deps.clock.nowMs()) } : {};
-  turn.keeper = await deps.ledger.record(keeper, { ...change, ...boundAt });
-}
-
 async function reserveFrom(
   turn: ConnectedTurn,
   { desired, declared }: Declaring,
 ): Promise<Outcome> {
+  if (!mayBegin(turn)) return waitInLine(turn, [`begin ${turn.connection.name}`]);
   return reserveId(turn, { ...desired, shape: declared.shape }, declared.node);
 }
 
@@ -282,11 +205,12 @@ async function act(turn: ConnectedTurn, next: Next, declaring: Declaring): Promi
     case "step":
       return performStep(turn, next.step);
     case "wait":
-      return wait(turn, next);
+      return waitVm(turn, next);
     case "fail":
       releaseSlots(turn);
-      return failVm(turn, next.failure);
+      return failVm(turn, next.failure, { plan: next.plan });
     case "protect":
+      endBeginning(turn);
       await writeView(turn, { state: { is: "protected" } });
       return stalled(vmReasons.Protected);
     case "sweep":
@@ -307,21 +231,6 @@ async function record(turn: ConnectedTurn, next: Next & { do: "record" }): Promi
   turn.claim = await deps.ledger.record(claim, { ...next.change, ...boundAt });
 }
 
-async function wait(turn: ConnectedTurn, { kind, name }: Next & { do: "wait" }): Promise<Outcome> {
-  const waitingFor = { kind, name: name.slice(0, 512) };
-  await writeView(turn, { state: { is: "waiting", waitingFor } }, "progress");
-  const firstMs = kind === "Lock" ? lockMs : settleMs;
-  const pauseMs = hasWaitedMs(turn, name) * waitedShare;
-  return again(kind, Math.min(Math.max(pauseMs, firstMs), waitMsMost));
-}
-
-/** How long it has waited for the same already. */
-function hasWaitedMs({ memory, deps }: ConnectedTurn, name: string): number {
-  const nowMs = deps.clock.monotonicMs();
-  if (memory.waits?.name !== name) memory.waits = { name, sinceMs: nowMs };
-  return nowMs - memory.waits.sinceMs;
-}
-
 /** The id is of no use. What stands there, if anything of ours, is only an empty reservation. */
 async function moveOn(turn: ConnectedTurn, next: Next & { do: "moveOn" }): Promise<Outcome> {
   const { deps, claim, memory } = turn;
@@ -335,73 +244,17 @@ async function moveOn(turn: ConnectedTurn, next: Next & { do: "moveOn" }): Promi
   return again("MovedOn");
 }
 
-async function finish(
-  turn: ConnectedTurn,
-  how: "Retire" | "Release" | "Nothing",
-): Promise<Outcome> {
-  const { deps, claim } = turn;
-  if (claim !== undefined && how === "Retire") await deps.ledger.retire(claim);
-  if (claim !== undefined) tellEnd(turn, claim.spec, how);
-  if (claim !== undefined && how === "Release") {
-    await deps.ledger.release(claim, releaseReason(turn.seen));
-  }
-  return letGo(turn);
-}
-
-function releaseReason(seen: Seen | undefined): string {
-  if (seen?.at === "foreign" && seen.reason === "Husk") {
-    return "an empty reservation that nothing proves to be ours";
-  }
-  if (seen?.at !== "ours") return "retained by policy";
-  return "retained by policy while it was suspended, so its mark does not say so";
-}
-
-function tellEnd(
-  { deps, vm }: ConnectedTurn,
-  { externalId }: ClaimSpec,
-  how: "Retire" | "Release" | "Nothing",
-): void {
-  const isGone = how !== "Release";
-  const reason = isGone ? "Deleted" : "Released";
-  const message = isGone
-    ? `The machine ${externalId} is gone from the hypervisor.`
-    : `The machine ${externalId} stays on the hypervisor and is let go.`;
-  deps.events.event(vm, { type: "Normal", reason, message });
-}
-
-/** Nothing of ours is left, or it was let go: only now may the object go. */
-async function letGo(turn: Turn): Promise<Outcome> {
-  const { deps, key } = turn;
-  releaseSlots(turn);
-  const objects = deps.client.of(virtualMachineKind);
-  if (turn.claim === undefined && !(await holdsNothing(turn))) return again("NotYet");
-  const left = await removeFinalizer<VirtualMachine>(objects, turn.vm, finalizers.machine);
-  if (left === undefined) deps.vms.forget(key);
-  else deps.vms.note(left);
-  deps.memory.delete(key);
-  return settled;
-}
-
-/** No Claim is held for it: asked of the server, because what lies here may be old. */
-async function holdsNothing(turn: Turn): Promise<boolean> {
-  const { namespace = "", name = "" } = turn.vm.metadata;
-  const { ledger, vms, client } = turn.deps;
-  turn.vm = vms.note(await client.of(virtualMachineKind).get({ namespace, name }));
-  const { externalId, hypervisor = "" } = turn.vm.status ?? {};
-  if (externalId !== undefined && ledger.systemOf(hypervisor) === undefined) return false;
-  const claim = await ledger.find(turn.vm);
-  return claim.ok && claim.value === undefined;
-}
-
 async function rest(
   turn: ConnectedTurn,
   { drift, pending, isApplied }: Next & { do: "rest" },
 ): Promise<Outcome> {
   releaseSlots(turn);
+  endBeginning(turn);
   delete turn.memory.isShutdownIgnored;
   delete turn.memory.done;
   turn.isOpen = false;
   const wasReady = turn.vm.status?.failure === undefined && turn.vm.status?.operation === undefined;
+  tellDrift(turn, drift);
   const state = { is: "resting", drift, pending, isApplied } as const;
   const handled = { ...handledOf(turn), ...restartHandled(turn) };
   await writeView(turn, { state, handled });
@@ -414,6 +267,15 @@ async function rest(
   if (guest !== undefined) await writeView(turn, { state, handled, guest });
   const waits = [askAgainMs(turn), seedMs(turn)].filter((ms) => ms !== undefined);
   return waits.length === 0 ? settled : again("Guest", Math.min(...waits));
+}
+
+/** Once, when it is found: what it is stands in the condition. */
+function tellDrift({ vm, deps }: ConnectedTurn, drift: (Next & { do: "rest" })["drift"]): void {
+  const { conditions = [] } = vm.status ?? {};
+  const isTold = conditions.some(({ reason }) => reason === vmReasons.Drifted);
+  if (drift.length === 0 || isTold || vm.spec.driftPolicy !== "Warn") return;
+  const message = `Changed by hand: ${drift.map(({ path }) => path).join(", ")}.`.slice(0, 1024);
+  deps.events.event(vm, { type: "Warning", reason: vmReasons.Drifted, message });
 }
 
 /** A disc that still lies in the drive is taken out as soon as the guest has read it. */

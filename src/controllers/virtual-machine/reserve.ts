@@ -2,14 +2,16 @@ import type { ClaimSpec } from "../../api/index.ts";
 import type { Failure } from "../../hypervisor/index.ts";
 import { again, type Outcome } from "../../runtime/index.ts";
 import type { Reservation } from "../claims/index.ts";
+import { combined } from "../failures/index.ts";
+import type { DeclareAnswer } from "./declare.ts";
 import type { Desired } from "./desired.ts";
 import { failVm } from "./failing.ts";
-import { cloningOf } from "./fills.ts";
+import { cloningOf, takesOf } from "./fills.ts";
 import { keptDisks } from "./kept-disks.ts";
 import { overQuota } from "./permissions.ts";
 import { notOurs } from "./plan.ts";
 import { findTakeover } from "./takeover.ts";
-import { writeView, type ConnectedTurn } from "./turn.ts";
+import { declarationOf, writeView, type ConnectedTurn } from "./turn.ts";
 
 /** An id is given up for these, where Berth chose it. */
 export const idFailures: ReadonlySet<string> = new Set([
@@ -19,6 +21,8 @@ export const idFailures: ReadonlySet<string> = new Set([
 ]);
 /** Ids that are tried before somebody should look at why none is free. */
 const avoidMax = 50;
+/** What a look ahead found is good for so long, however often a dependency says something new. */
+const aheadMs = 5 * 60_000;
 
 /**
  * Chooses an id and reserves it. The choice is in the status before the Claim exists, so that the
@@ -30,27 +34,84 @@ export async function reserveId(
   desired: Desired,
   node: string,
 ): Promise<Outcome> {
-  const { deps, driver } = turn;
   const taking = await takeOver(turn, desired, node);
   if (taking !== undefined) return taking;
+  const { findings, reservation } = await lookAhead(turn, desired, node);
+  const isIdAtFault = findings.some(({ category }) => idFailures.has(category));
+  if (isIdAtFault && mayChooseAnother(turn) && reservation !== undefined) {
+    return avoidId(turn, reservation.externalId);
+  }
+  if (findings.length > 0 || reservation === undefined) return failVm(turn, combined(findings));
+  return writeReservation(turn, reservation);
+}
+
+/**
+ * All that is wrong with a declaration that cannot be had, together with what the hypervisor would
+ * say to the rest of it: everything is named at once, before the first effect.
+ */
+export async function allWrong(
+  turn: ConnectedTurn,
+  { findings, desired, node }: Exclude<DeclareAnswer, { ok: true }>,
+): Promise<Failure> {
+  // What is there already, or is to be taken over, is not made.
+  const isMade = turn.claim !== undefined || turn.vm.spec.adopt !== undefined;
+  if (isMade || desired === undefined || node === undefined) return combined(findings);
+  const ahead = await knownAhead(turn, desired, node);
+  // Who may not use an id is not told who has it.
+  const isIdTold = !mayChooseAnother(turn) && !findings.some(isDenial);
+  const told = ahead.filter(({ category }) => isIdTold || !idFailures.has(category));
+  return combined([...findings, ...told]);
+}
+
+/** As it was found a short while ago, or now. */
+async function knownAhead(
+  turn: ConnectedTurn,
+  desired: Desired,
+  node: string,
+): Promise<readonly Failure[]> {
+  const { memory, deps, vm } = turn;
+  const declaration = declarationOf(vm);
+  const nowMs = deps.clock.monotonicMs();
+  const isKnown = memory.ahead?.declaration === declaration && nowMs < memory.ahead.untilMs;
+  if (memory.ahead !== undefined && isKnown) return memory.ahead.findings;
+  const { findings } = await lookAhead(turn, desired, node);
+  memory.ahead = { declaration, untilMs: nowMs + aheadMs, findings };
+  return findings;
+}
+
+function isDenial({ category }: Failure): boolean {
+  return category === "PermissionDenied";
+}
+
+interface Ahead {
+  readonly findings: readonly Failure[];
+  /** Absent where not even an id could be found. */
+  readonly reservation?: Reservation;
+}
+
+/** Quota, id, node, storages, images, networks, rights: everything that can be known before. */
+async function lookAhead(turn: ConnectedTurn, desired: Desired, node: string): Promise<Ahead> {
   const proposal = await proposeId(turn);
-  if (!proposal.ok) return failVm(turn, proposal.failure);
+  if (!proposal.ok) return { findings: [proposal.failure] };
   const reservation = reservationOf(turn, desired, { node, externalId: proposal.value });
-  const tooMuch = quotaFailure(turn, reservation);
-  if (tooMuch !== undefined) return failVm(turn, tooMuch);
   const { shape, disks } = desired;
-  const claim = deps.ledger.draft(reservation);
-  const taken = await chosenIdFailure(turn, claim);
-  if (taken !== undefined) return failVm(turn, taken);
+  const claim = turn.deps.ledger.draft(reservation);
+  const own = [quotaFailure(turn, reservation), await chosenIdFailure(turn, claim)];
+  const [, taken] = own;
   const cloning = cloningOf(turn);
-  const draft = { claim, node, shape, disks: newDisks(turn, disks) };
-  const { findings, volumesBefore } = await driver.preflight(
+  const takes = Object.values(takesOf(turn.vm));
+  const draft = { claim, node, shape, disks: newDisks(turn, disks), takes };
+  const { findings, volumesBefore } = await turn.driver.preflight(
     cloning === undefined ? draft : { ...draft, clone: cloning },
   );
-  const isIdAtFault = findings.some(({ category }) => idFailures.has(category));
-  if (isIdAtFault && mayChooseAnother(turn)) return avoidId(turn, proposal.value);
-  if (findings.length > 0) return failVm(turn, combined(findings));
-  return writeReservation(turn, { ...reservation, preflightVolumes: volumesBefore });
+  // What stands there explains its own volumes: nobody may be told to remove them.
+  const other = findings.filter(({ category }) => {
+    return taken === undefined || !idFailures.has(category);
+  });
+  return {
+    findings: [...own.filter((failure) => failure !== undefined), ...other],
+    reservation: { ...reservation, preflightVolumes: volumesBefore },
+  };
 }
 
 /** Disks that are made. What the hypervisor copies comes with its copy; what is kept is there. */
@@ -202,20 +263,6 @@ function quotaFailure(
   const held = deps.ledger.heldBy(namespace, connection.systemId);
   const hypervisor = deps.lookups.hypervisors.get(connection.name);
   return hypervisor && overQuota(hypervisor, namespace, { held, wanted });
-}
-
-/** All that is wrong at once, under the category of the first. */
-export function combined(findings: readonly Failure[]): Failure {
-  const [first] = findings;
-  if (first === undefined || findings.length === 1) {
-    return first ?? { category: "CreationFailed", message: "Nothing is wrong." };
-  }
-  const remedies = findings.flatMap(({ remedy }) => (remedy === undefined ? [] : [remedy]));
-  return {
-    ...first,
-    message: findings.map(({ message }) => message).join(" "),
-    ...(remedies.length > 0 ? { remedy: [...new Set(remedies)].join(" ") } : {}),
-  };
 }
 
 function takenId(externalId: string, owner: { namespace: string; name: string }): Failure {

@@ -32,12 +32,20 @@ export async function settleOperation(
   // This one stays in the status: nothing else tells whose the empty reservation is.
   turn.isOpen = memory.settledId !== operation.id || operation.task === noWorker;
   if (!turn.isOpen || operation.task === noWorker) return undefined;
-  const known = knownTask(turn, operation);
-  const task = known === undefined ? await recallTask(turn, operation) : answered(known);
+  const task = await taskOf(turn, operation);
   if (!task.ok) return failVm(turn, task.failure);
   if (task.value !== undefined) return lookAtTask(turn, operation, task.value);
   const deadlineMs = Date.parse(operation.deadline ?? operation.since);
   return { intent: operation.intent, deadlineMs };
+}
+
+/** The task of an open operation: what this process or an earlier one knows, else recalled. */
+export async function taskOf(
+  turn: ConnectedTurn,
+  operation: StatusOperation,
+): Promise<Answer<TaskHandle | undefined>> {
+  const known = knownTask(turn, operation);
+  return known === undefined ? recallTask(turn, operation) : answered(known);
 }
 
 /** The task that this process began, or that it or an earlier one wrote down. */

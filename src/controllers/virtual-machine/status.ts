@@ -210,7 +210,9 @@ function goingOf({ state }: VmView, summary: Summary): ConditionState {
 /** Nothing was looked at in this run: what was seen last stands, with its own generation. */
 function keepsReady(vm: VirtualMachine, view: VmView): boolean {
   if (vm.metadata.deletionTimestamp !== undefined) return false;
-  if (view.state.is === "paused") return vm.status?.conditions !== undefined;
+  if (view.state.is === "paused") {
+    return view.seen === undefined && vm.status?.conditions !== undefined;
+  }
   return view.seen === undefined && !isUnreachable(view) && isKnownReady(vm);
 }
 
@@ -246,8 +248,8 @@ function syncedOf(vm: VirtualMachine, view: VmView, summary: Summary): Condition
   const type = vmConditions.Synced;
   const { state } = view;
   if (state.is !== "resting") return { ...summary, type, status: "False" };
-  if (state.drift.length > 0) {
-    const fields = state.drift.map(({ path }) => path).join(", ");
+  const fields = state.drift.map(({ path }) => path).join(", ");
+  if (fields !== "" && vm.spec.driftPolicy === "Warn") {
     const message = `Changed by hand: ${fields}. driftPolicy is ${vm.spec.driftPolicy}.`;
     return { type, status: "False", reason: vmReasons.Drifted, message: message.slice(0, 4000) };
   }
@@ -255,12 +257,9 @@ function syncedOf(vm: VirtualMachine, view: VmView, summary: Summary): Condition
     const message = `Waits for the next restart: ${state.pending.join(", ")}.`;
     return { type, status: "False", reason: vmReasons.RestartRequired, message };
   }
-  return {
-    type,
-    status: "True",
-    reason: vmReasons.Succeeded,
-    message: "The machine is as declared.",
-  };
+  const left = fields === "" ? "" : ` Changed by hand, and left so: ${fields}.`;
+  const message = `The machine is as declared.${left}`.slice(0, 4000);
+  return { type, status: "True", reason: vmReasons.Succeeded, message };
 }
 
 function* observedConditions(

@@ -28,6 +28,8 @@ export type StepName =
   | "Guard"
   | "Destroy"
   | "RemoveVolume"
+  | "Unlock"
+  | "ClearHusk"
   | KeeperStep
   | "PutSeed"
   | "EjectSeed"
@@ -105,6 +107,8 @@ export const stepTraits: Readonly<Record<StepName, StepTraits>> = {
   PutSeed: { reason: "Creating", settleMs, does: ["Other"], isCopy: false },
   EjectSeed: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false },
   RemoveSeed: { reason: "Updating", settleMs, does: ["Other"], isCopy: false },
+  Unlock: { reason: "Unlocking", settleMs, does: ["Configure"], isCopy: false },
+  ClearHusk: { reason: "Unlocking", settleMs, does: ["Destroy"], isCopy: false },
   RemoveVolume: { reason: "Deleting", settleMs, does: ["Other"], isCopy: false },
 };
 

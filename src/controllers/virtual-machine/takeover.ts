@@ -1,18 +1,20 @@
-import { createHash } from "node:crypto";
-import type { ClaimSpec, VirtualMachineStatus } from "../../api/index.ts";
+import type { ClaimSpec } from "../../api/index.ts";
 import { proposeNames, shapeDifferences } from "../../hypervisor/index.ts";
-import type { Difference, Failure, ForeignSeen, Machine, Seen } from "../../hypervisor/index.ts";
+import type { Failure, ForeignSeen, Machine, Seen } from "../../hypervisor/index.ts";
 import { again, type Outcome } from "../../runtime/index.ts";
 import type { Reservation } from "../claims/index.ts";
 import type { Desired } from "./desired.ts";
 import { failVm } from "./failing.ts";
+import {
+  fieldChange,
+  planOfChanges,
+  powerChanges,
+  sizeChanges,
+  type Plan,
+} from "./plan-changes.ts";
 import { annotationOf, writeView, type ConnectedTurn } from "./turn.ts";
 
-type Plan = NonNullable<VirtualMachineStatus["plan"]>;
-type Planned = Plan["changes"][number];
-
 const approvalMs = 60_000;
-const changesMax = 32;
 
 /** A machine that stands already and is to become this object's. */
 interface Candidate {
@@ -100,7 +102,7 @@ async function findAdoptable(
     case "unknown":
       return seen.failure;
     case "absent":
-      return vm.spec.adopt === "Only" ? noMachine(draft) : undefined;
+      return vm.spec.adopt === "Only" ? noMachine(draft, driver) : undefined;
     case "opaque":
       return notAdoptable(draft, "it is being made or destroyed");
     case "foreign":
@@ -129,44 +131,14 @@ async function withNames(
 }
 
 /** What would change, by field, and the name of exactly that. Pure but for the driver's table. */
-function planOf(turn: ConnectedTurn, desired: Desired, { machine }: Candidate): Plan {
+function planOf({ driver, vm }: ConnectedTurn, desired: Desired, { machine }: Candidate): Plan {
   const differences = shapeDifferences(desired.shape, machine.shape);
-  const changes = [
-    ...differences.map((difference) => changeOf(turn, difference, machine)),
+  const changeOf: typeof driver.changeOf = (path) => driver.changeOf(path, machine);
+  return planOfChanges(machine, [
+    ...differences.map((difference) => fieldChange(difference, machine, changeOf)),
     ...sizeChanges(desired, machine),
-    ...powerChanges(turn, machine),
-  ].slice(0, changesMax);
-  const named = JSON.stringify([machine.externalId, machine.identity, changes]);
-  const hash = createHash("sha256").update(named).digest("hex").slice(0, 16);
-  return { hash, changes };
-}
-
-function changeOf({ driver }: ConnectedTurn, difference: Difference, machine: Machine): Planned {
-  const { path, wanted, seen } = difference;
-  const { class: cost, detail } = driver.changeOf(path, machine);
-  const effect = cost === "Impossible" ? "Refused" : cost;
-  const texts = { from: textOf(seen), to: textOf(wanted) };
-  return { field: `spec.${path}`.slice(0, 256), ...texts, effect, note: detail.slice(0, 512) };
-}
-
-function* sizeChanges({ disks }: Desired, machine: Machine): Iterable<Planned> {
-  for (const { name, sizeBytes } of disks) {
-    const seen = machine.disks.find((disk) => disk.name === name);
-    if (seen === undefined || sizeBytes === undefined || seen.sizeBytes === sizeBytes) continue;
-    const effect = sizeBytes < seen.sizeBytes ? "Refused" : "Live";
-    const texts = { from: String(seen.sizeBytes), to: String(sizeBytes) };
-    yield { field: `spec.disks[${name}].size`, ...texts, effect };
-  }
-}
-
-function powerChanges({ vm }: ConnectedTurn, { power }: Machine): Planned[] {
-  const { powerState } = vm.spec;
-  if (power === powerState) return [];
-  return [{ field: "spec.powerState", from: power, to: powerState, effect: "PowerOff" }];
-}
-
-function textOf(value: unknown): string {
-  return (JSON.stringify(value) ?? "nothing").slice(0, 256);
+    ...powerChanges(vm.spec, machine),
+  ]);
 }
 
 /** What no approval can bring about: it is said before the machine is anybody's. */
@@ -189,11 +161,29 @@ async function waitForApproval(turn: ConnectedTurn, plan: Plan): Promise<Outcome
   return again("Approval", approvalMs);
 }
 
-function noMachine({ externalId, hypervisor }: ClaimSpec): Failure {
+/** Volumes under the id are no machine: they are named, and nothing is made over them. */
+async function noMachine(draft: ClaimSpec, driver: ConnectedTurn["driver"]): Promise<Failure> {
+  const { externalId, hypervisor } = draft;
+  const leftovers = await driver.leftovers(draft);
+  const volumes = leftovers.ok ? leftovers.value.map(({ volume }) => volume) : [];
+  if (volumes.length > 0) return onlyVolumes(draft, volumes);
   return {
     category: "DependencyNotReady",
     message: `There is no machine ${externalId} on ${hypervisor.name} to adopt.`,
     remedy: "Correct spec.externalId, or set adopt: IfPresent to make one.",
+  };
+}
+
+function onlyVolumes({ externalId, hypervisor }: ClaimSpec, volumes: readonly string[]): Failure {
+  return {
+    category: "OrphanedVolumes",
+    message:
+      `There is no machine ${externalId} on ${hypervisor.name} to adopt, only volumes of an ` +
+      `earlier one: ${volumes.join(", ")}. With adopt: Only none is ever made.`,
+    remedy:
+      "To make a machine, set adopt: IfPresent and say its source; to keep the data of a volume, " +
+      "take it as source.importedDisk with mode: Take. What nobody needs: " +
+      `berth orphans destroy ${volumes.join(" ")}.`,
   };
 }
 

@@ -8,7 +8,7 @@ import type {
   VMNetwork,
 } from "../../api/index.ts";
 import type { Client, Informer } from "../../client/index.ts";
-import type { Fence, HypervisorDriver, Seen, TaskHandle } from "../../hypervisor/index.ts";
+import type { Failure, Fence, HypervisorDriver, Seen, TaskHandle } from "../../hypervisor/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Random } from "../../kernel/random.ts";
 import {
@@ -76,11 +76,15 @@ export interface VmMemory {
   /** The operation whose outcome is known. */
   settledId?: string;
   lease?: SlotLease;
+  /** The hypervisor on which it asked to begin. */
+  beginsOn?: string;
   /** Since when it stands in line for slots, with what was declared then. */
   line?: { readonly sinceMs: number; readonly declaration: string };
   lastWriteMs?: number;
   /** Not before, unless the declaration is another. */
   retry?: { readonly atMs: number; readonly declaration: string };
+  /** It holds back until the hypervisor was looked at. */
+  isHeld?: boolean;
   /** What was last done and ended well, and how often in a row. */
   done?: { readonly intent: string; readonly times: number };
   /** What it waits for, and since when, on the monotonic clock. */
@@ -93,6 +97,14 @@ export interface VmMemory {
   sight?: Seen;
   /** The Claim that was reserved a moment ago, for which nothing was ever sent, and when. */
   reserved?: { readonly claim: string; readonly sinceMs: number };
+  /** The operation whose task was asked to end. */
+  cancelled?: string;
+  /** What the hypervisor would refuse, found while something else was still missing. */
+  ahead?: {
+    readonly declaration: string;
+    readonly untilMs: number;
+    readonly findings: readonly Failure[];
+  };
   /** Ids that turned out to be of no use. */
   avoid: string[];
 }

@@ -66,18 +66,19 @@ async function begin(
   const { fileName, storage, node } = operation;
   const nowMs = deps.clock.nowMs();
   const intent = `Removes ${fileName} from ${storage} on ${node} of ${connection.name}.`;
-  await write(image, deps, {
-    copies: image.status?.copies ?? [],
-    operation: {
-      id: deps.random.uuid(),
-      step: "Remove",
-      intent: intent.slice(0, 1024),
-      attempt: 1,
-      since: formatTime(nowMs),
-      deadline: formatTime(nowMs + removeMs),
-    },
-  });
+  const removing = {
+    id: deps.random.uuid(),
+    step: "Remove",
+    intent: intent.slice(0, 1024),
+    attempt: 1,
+    since: formatTime(nowMs),
+    deadline: formatTime(nowMs + removeMs),
+  };
+  await write(image, deps, { copies: image.status?.copies ?? [], operation: removing });
+  deps.reports.opened(removing);
   const begun = await connection.driver.begin(operation, deps.fence);
+  const task = begun.outcome === "task" ? { task: begun.task } : {};
+  deps.reports.operated(image, { ...removing, ...task }, begun.outcome);
   switch (begun.outcome) {
     case "refused":
       return { failure: begun.failure };

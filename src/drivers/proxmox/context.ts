@@ -13,8 +13,18 @@ export interface DriverContext {
   readonly user: string;
   readonly random: Random;
   readonly settings: ProxmoxSettings;
+  /** Who may clear locks, where anybody may. Used for that and for nothing else. */
+  readonly unlock?: UnlockAccount | undefined;
   /** The version, once it was asked for; the newest until then. */
   readonly release: () => Release;
+  /** The token's rights, as GET /access/permissions had them last; undefined until then. */
+  readonly permissions: () => unknown;
+}
+
+/** An account with a password: what no API token can do needs root's own login. */
+export interface UnlockAccount {
+  readonly username: string;
+  readonly password: string;
 }
 
 export interface ProxmoxSettings {

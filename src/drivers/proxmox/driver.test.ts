@@ -155,8 +155,15 @@ describe("ids", () => {
 describe("a task", () => {
   const task = upid("qmconfig", claim.externalId);
   const path = `GET /nodes/pve1/tasks/${encodeURIComponent(task).replaceAll("!", "%21")}/status`;
-  const look = async (reply: PveReply) =>
-    await driverOn(new ScriptedServer({ [path]: reply })).look(task);
+  const log = data([
+    { n: 1, t: "create full clone of drive scsi0" },
+    { n: 2, t: "dd: writing: No space left on device" },
+    { n: 3, t: "TASK ERROR: clone failed" },
+  ]);
+  const look = async (reply: PveReply) => {
+    const script = { [path]: reply, [path.replace(/status$/, "log")]: log };
+    return await driverOn(new ScriptedServer(script)).look(task);
+  };
   const ended = (exitstatus: string) => data({ status: "stopped", exitstatus });
 
   it("is told by its end", async () => {
@@ -169,6 +176,17 @@ describe("a task", () => {
     assert.deepEqual(await look(ended(digest)), { state: "changed", cause: digest });
     const failure = await look(ended("zfs error: cannot create 'p/vm-1-cloudinit': out of space"));
     assert(failure.state === "failed" && failure.failure.category === "QuotaExceeded");
+  });
+
+  it("that failed brings the end of its log along, where the reason often stands", async () => {
+    const view = await look(ended("clone failed"));
+    assert(view.state === "failed");
+    assert.deepEqual(view.failure.cause?.split("\n"), [
+      "clone failed",
+      "The end of the task's log:",
+      "create full clone of drive scsi0",
+      "dd: writing: No space left on device",
+    ]);
   });
 
   it("is lost when it was killed or forgotten, and unknown when nobody answers", async () => {

@@ -4,7 +4,7 @@ import type { HypervisorDriver } from "../../hypervisor/index.ts";
 import { askGuest } from "./agent.ts";
 import { changeOf } from "./changes/change-of.ts";
 import { ConfigReader } from "./config-reader.ts";
-import type { DriverContext, ProxmoxSettings } from "./context.ts";
+import type { DriverContext, ProxmoxSettings, UnlockAccount } from "./context.ts";
 import { fitShape } from "./fit.ts";
 import { Glance } from "./glance.ts";
 import { findDiscs, findImages } from "./images.ts";
@@ -15,8 +15,9 @@ import { begin } from "./operations/begin.ts";
 import { preflight } from "./preflight.ts";
 import { propose } from "./propose.ts";
 import { newestKnown } from "./release.ts";
+import { surveyAll } from "./survey.ts";
 import { readSystem } from "./system.ts";
-import { lookAtTask, recallTasks } from "./tasks.ts";
+import { cancelTask, lookAtTask, recallTasks } from "./tasks.ts";
 import { PveApi } from "./wire/api.ts";
 import { limited } from "./wire/limited.ts";
 import type { Send } from "./wire/wire.ts";
@@ -29,6 +30,8 @@ export interface ProxmoxOptions {
   readonly settings?: ProxmoxSettings;
   /** Calls that one node works on at once. */
   readonly callsPerNode?: number;
+  /** Absent: no lock is ever cleared. */
+  readonly unlock?: UnlockAccount | undefined;
   readonly close?: () => void;
 }
 
@@ -39,6 +42,7 @@ export function proxmoxDriver(options: ProxmoxOptions): HypervisorDriver {
   const { send, tokenId, random, settings = {}, callsPerNode = callsPerNodeDefault } = options;
   const api = new PveApi(limited(send, callsPerNode));
   let release = newestKnown;
+  let permissions: unknown;
   const context: DriverContext = {
     api,
     configs: new ConfigReader(api),
@@ -46,14 +50,18 @@ export function proxmoxDriver(options: ProxmoxOptions): HypervisorDriver {
     user: tokenId,
     random,
     settings,
+    unlock: options.unlock,
     release: () => release,
+    permissions: () => permissions,
   };
   return {
     async system() {
       const answer = await readSystem(api);
       if (!answer.ok) return answer;
-      release = answer.value.release;
-      return answered(answer.value.view);
+      ({ release, permissions } = answer.value);
+      const { view } = answer.value;
+      if (options.unlock === undefined) return answered(view);
+      return answered({ ...view, capabilities: [...view.capabilities, "Unlock"] });
     },
     async inventory() {
       const answer = await readInventory(api);
@@ -66,6 +74,7 @@ export function proxmoxDriver(options: ProxmoxOptions): HypervisorDriver {
     preflight: (draft) => preflight(context, draft),
     begin: (operation, fence) => begin(context, operation, fence),
     look: (task) => lookAtTask(api, task),
+    cancel: (task, fence) => cancelTask(api, task, fence),
     recall: async ({ externalId, node }, sinceMs, hints = {}) =>
       node === undefined
         ? failed({ category: "DependencyNotReady", message: `no node is known for ${externalId}` })
@@ -73,6 +82,7 @@ export function proxmoxDriver(options: ProxmoxOptions): HypervisorDriver {
     guest: (claim) => askGuest(context, claim),
     changeOf,
     leftovers: (claim) => findLeftovers(context, claim),
+    survey: (known) => surveyAll(context, known),
     images: (place) => findImages(context, place),
     discs: (place) => findDiscs(context, place),
     close: () => options.close?.(),

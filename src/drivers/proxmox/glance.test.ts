@@ -80,6 +80,25 @@ describe("what was seen already", () => {
     );
   });
 
+  it("is looked at where the source of a copy has its disks: the copy will lie there", async () => {
+    const server = new ScriptedServer({
+      "GET /cluster/resources": resources,
+      "GET /nodes/pve1/storage/zfs/content": data([]),
+      "GET /nodes/pve1/network": bridges,
+      "GET /nodes/pve1/qemu/9000/pending": data([
+        { key: "digest", value: "aa" },
+        { key: "template", value: "1" },
+        { key: "scsi0", value: "zfs:base-9000-disk-0,size=1G" },
+      ]),
+    });
+    const berth = driver(server);
+    await berth.inventory();
+    const clone = { source: "9000", mode: "Linked" } as const;
+    const { volumesBefore, findings } = await berth.preflight({ ...draft, disks: [], clone });
+    assert.deepEqual(findings, []);
+    assert.deepEqual(volumesBefore, ["far:unlisted"]);
+  });
+
   it("does not hide that a disc is not there, before anything is made", async () => {
     const iso = data([{ volid: "far:iso/there.iso", content: "iso", size: 1 }]);
     const server = new ScriptedServer({

@@ -17,12 +17,17 @@ export type Verdict =
 export function judge(config: PveConfig, claim: ClaimedMachine): Verdict {
   const { values } = config;
   const lock = values["lock"];
-  if (lock !== undefined && isEmpty(values)) return { is: "husk", lock };
+  if (lock !== undefined && isHuskConfig(config)) return { is: "husk", lock };
   const { mark, isBroken } = readMark(values["description"] ?? "");
   const identity = identityOf(values);
   if (mark === undefined) return unmarked(identity === claim.identity, isBroken);
   const reason = disagreement(mark, claim, identity);
   return reason === undefined ? { is: "ours", mark } : { is: "foreign", ...reason };
+}
+
+/** Whether nothing is written in a config but its lock. */
+export function isHuskConfig({ values }: PveConfig): boolean {
+  return values["lock"] !== undefined && isEmpty(values);
 }
 
 /**
@@ -56,6 +61,11 @@ function disagreement(
     return { reason: "Copied", detail: `its mark was made for ${mark.externalId}` };
   }
   const owner = `${mark.owner.namespace}/${mark.owner.name}`;
+  // Whoever had it, it is nobody's now; of a copy of it that cannot be said.
+  const isWhole = mark.identity === identity;
+  if (mark.state === "Released" && isWhole) {
+    return { reason: "Released", detail: `${owner} let it go` };
+  }
   if (mark.owner.namespace !== claim.owner.namespace || mark.owner.name !== claim.owner.name) {
     return { reason: "OtherOwner", detail: `it belongs to ${owner}` };
   }
@@ -63,7 +73,6 @@ function disagreement(
     const detail = `its identity is ${identity ?? "none"}, its mark says ${mark.identity}`;
     return { reason: "Copied", detail };
   }
-  if (mark.state === "Released") return { reason: "Released", detail: `${owner} let it go` };
   return undefined;
 }
 

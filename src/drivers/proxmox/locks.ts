@@ -1,5 +1,6 @@
 import type { Lock, LockKind } from "../../hypervisor/index.ts";
 import type { ListedTask } from "./tasks.ts";
+import { present } from "./translate/present.ts";
 
 /** The words of the schema, and three that are written all the same: import, restore, destroyed. */
 const lockKinds: Readonly<Record<string, LockKind>> = {
@@ -58,15 +59,25 @@ export function judgeLock(
     const isHeld = last?.isRunning === true;
     return { kind, detail: lock, state: isHeld ? "Held" : "Unknown" };
   }
-  if (last.isRunning) return { kind, detail: lock, state: "Held", task: last.task };
-  return deadLock(lock, machine, last.task);
+  if (last.isRunning) return { kind, detail: lock, state: "Held", ...workOf(last) };
+  return deadLock(lock, machine, last);
+}
+
+/** The work behind a lock: which, since when, and how it ended. */
+export function workOf({
+  task,
+  startMs,
+  endMs,
+  end,
+}: ListedTask): Pick<Lock, "task" | "sinceMs" | "endedMs" | "end"> {
+  return { task, sinceMs: startMs, ...present({ endedMs: endMs, end }) };
 }
 
 /** The command is a person's to run: no API token may unlock (qemu-server: root@pam only). */
 export function deadLock(
   lock: string,
   { externalId, node, isHusk }: LockedMachine,
-  task?: string,
+  work?: ListedTask,
 ): Lock {
   const unlock = `qm unlock ${externalId}`;
   const command = isHusk ? `${unlock} && qm destroy ${externalId} --purge` : unlock;
@@ -74,7 +85,7 @@ export function deadLock(
     kind: lockKind(lock),
     detail: lock,
     state: "Dead",
-    ...(task === undefined ? {} : { task }),
+    ...(work === undefined ? {} : workOf(work)),
     remedy: `Nobody works on it any more. On ${node}, as root: ${command}`,
   };
 }

@@ -199,6 +199,7 @@ describe("a husk", () => {
       detail: "create",
       state: "Held",
       task: upid("qmcreate", id),
+      sinceMs: Number.parseInt(upid("qmcreate", id).split(":")[4] ?? "", 16) * 1000,
     });
   });
 

@@ -15,7 +15,7 @@ import { findClone } from "./clones.ts";
 import { classifyError, readFailureOf } from "./errors.ts";
 import { readGuard } from "./high-availability.ts";
 import { isUnstampedClone, judge, type Verdict } from "./identity.ts";
-import { deadLock, judgeLock, lockKind } from "./locks.ts";
+import { deadLock, judgeLock, lockKind, workOf } from "./locks.ts";
 import { type ListedTask, listTasks, type TaskQuery } from "./tasks.ts";
 import type { PveConfig } from "./translate/config.ts";
 import { readMachine } from "./translate/machine.ts";
@@ -169,8 +169,8 @@ function cloneLock(
   { externalId, node = "" }: ClaimedMachine,
   task: ListedTask,
 ): Lock {
-  if (!task.isRunning) return deadLock(lock, { externalId, node, isHusk: true }, task.task);
-  return { kind: lockKind(lock), detail: lock, state: "Held", task: task.task };
+  if (!task.isRunning) return deadLock(lock, { externalId, node, isHusk: true }, task);
+  return { kind: lockKind(lock), detail: lock, state: "Held", ...workOf(task) };
 }
 
 interface Sighting {

@@ -3,7 +3,9 @@ import { answered } from "../../hypervisor/index.ts";
 import type { DriverContext } from "./context.ts";
 import { classifyError, readFailureOf } from "./errors.ts";
 import { fitShape } from "./fit.ts";
+import { checkRights } from "./preflight-rights.ts";
 import { checkDiscs, checkSources } from "./preflight-sources.ts";
+import { drivesOf, volumesOf } from "./references.ts";
 import { isSupported } from "./release.ts";
 import { listVolumes, nodeStorages, type NodeStorage, unlisted } from "./storages.ts";
 import { parseVolume } from "./translate/volumes.ts";
@@ -19,6 +21,7 @@ export async function preflight(context: DriverContext, draft: Draft): Promise<P
   const before = await volumesBefore(context, draft, storages.value);
   const findings = [
     ...checkShape(context, draft),
+    ...(await checkRights(context, draft)),
     ...homesOf(draft).flatMap((home) => checkHome(home, storages.value, node)),
     ...checkSpace(draft.disks, storages.value),
     ...(await checkSources(context, draft, storages.value)),
@@ -120,13 +123,15 @@ async function checkNetworks(
  * noted as not listed, so that nothing is ever taken for ours there by its name.
  */
 async function volumesBefore(
-  { api }: DriverContext,
+  context: DriverContext,
   draft: Draft,
   storages: readonly NodeStorage[],
 ): Promise<Answer<string[]>> {
+  const { api } = context;
   const { claim, node } = draft;
   const { externalId } = claim;
-  const homes = new Set(homesOf(draft).map(({ storage }) => storage));
+  const copied = await clonedStorages(context, draft);
+  const homes = new Set([...homesOf(draft).map(({ storage }) => storage), ...copied]);
   const isListed = ({ name, isUsable }: NodeStorage): boolean => isUsable && homes.has(name);
   const holding = storages.filter(({ contents }) => contents.includes("images"));
   const found = holding.filter((storage) => !isListed(storage)).map(({ name }) => unlisted(name));
@@ -135,9 +140,22 @@ async function volumesBefore(
     const volumes = await listVolumes(api, place, { content: "images", vmid: externalId });
     if (!volumes.ok) return volumes;
     const own = volumes.value.filter((row) => row.externalId === externalId);
-    found.push(...own.map(({ volume }) => volume));
+    const taken = new Set(draft.takes ?? []);
+    found.push(...own.map(({ volume }) => volume).filter((volume) => !taken.has(volume)));
   }
   return answered(found);
+}
+
+/** Where the copy of a whole machine comes to lie, unless it is told another storage. */
+async function clonedStorages(
+  { configs }: DriverContext,
+  { clone, node }: Draft,
+): Promise<string[]> {
+  if (clone === undefined) return [];
+  const read = await configs.read({ node, externalId: clone.source });
+  if (read.type !== "config") return [];
+  const volumes = drivesOf(read.config).flatMap(([, text]) => volumesOf(text));
+  return volumes.flatMap((volume) => parseVolume(volume)?.storage ?? []);
 }
 
 function leftoversOf(before: readonly string[], { claim }: Draft): Failure[] {
@@ -147,7 +165,10 @@ function leftoversOf(before: readonly string[], { claim }: Draft): Failure[] {
     {
       category: "OrphanedVolumes",
       message: `volumes of an earlier machine stand under the id ${claim.externalId}: ${volumes.join(", ")}`,
-      remedy: "Remove them or take one over as importedDisk; or choose another externalId.",
+      remedy:
+        `If nobody needs them: berth orphans destroy ${volumes.join(" ")}. To keep the data of ` +
+        "one, take it over as source.importedDisk with mode: Take. Or choose another externalId. " +
+        "Berth goes on by itself.",
     },
   ];
 }

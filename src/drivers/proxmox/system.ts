@@ -14,10 +14,15 @@ import type { PveApi, PveResult } from "./wire/api.ts";
 import { rowsOf, textOf } from "./wire/rows.ts";
 import { pathPart } from "./wire/wire.ts";
 
+export interface SystemRead {
+  readonly view: SystemView;
+  readonly release: Release;
+  /** As GET /access/permissions has it. */
+  readonly permissions: unknown;
+}
+
 /** Who the system is, which version it has, and which rights are missing. Four reads. */
-export async function readSystem(
-  api: PveApi,
-): Promise<Answer<{ readonly view: SystemView; readonly release: Release }>> {
+export async function readSystem(api: PveApi): Promise<Answer<SystemRead>> {
   const version = await api.get("/version");
   if (version.type !== "data") return failed(readFailureOf(version, "ask for the version"));
   const release = parseRelease(isJsonObject(version.data) ? textOf(version.data, "version") : "");
@@ -32,7 +37,7 @@ export async function readSystem(
   ];
   const capabilities = capabilitiesOf(release);
   const view = { systemId: systemId.value, version: release.text, capabilities, findings };
-  return answered({ view, release });
+  return answered({ view, release, permissions: permissions.data });
 }
 
 /**

@@ -1,8 +1,18 @@
-import { isJsonObject } from "../../kernel/json.ts";
+import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import { answered, failed } from "../../hypervisor/index.ts";
-import type { Answer, RecalledTask, RecallHints, TaskView } from "../../hypervisor/index.ts";
+import type {
+  Answer,
+  Begun,
+  Fence,
+  RecalledTask,
+  RecallHints,
+  TaskView,
+} from "../../hypervisor/index.ts";
 import { causeOf, classifyError, classifyText, readFailureOf } from "./errors.ts";
+import { present } from "./translate/present.ts";
+import { begunOf } from "./operations/begun.ts";
 import type { PveApi } from "./wire/api.ts";
+import { rowsOf, textOf } from "./wire/rows.ts";
 import { parseUpid } from "./wire/upid.ts";
 import { pathPart } from "./wire/wire.ts";
 
@@ -21,7 +31,35 @@ export async function lookAtTask(api: PveApi, task: string): Promise<TaskView> {
   if (!isJsonObject(result.data)) return { state: "lost", cause: "the status is no object" };
   const { status, exitstatus } = result.data;
   if (status === "running") return { state: "running" };
-  return endOf(typeof exitstatus === "string" ? exitstatus.trim() : "");
+  const end = endOf(typeof exitstatus === "string" ? exitstatus.trim() : "");
+  if (end.state !== "failed") return end;
+  // The exit status is one line, and the reason often stands some lines before it.
+  const log = await logTail(api, upid.node, task);
+  const cause = [end.failure.cause ?? "", ...log].join("\n");
+  return { ...end, failure: { ...end.failure, cause } };
+}
+
+const logLinesRead = 1_000;
+const logLinesShown = 12;
+
+/** The end of a task's log, with a line that says so; nothing where there is no more in it. */
+async function logTail(api: PveApi, node: string, task: string): Promise<string[]> {
+  const path = `/nodes/${pathPart(node)}/tasks/${pathPart(task)}/log`;
+  const result = await api.get(path, { limit: logLinesRead });
+  if (result.type !== "data") return [];
+  const lines = rowsOf(result.data).map((row) => textOf(row, "t"));
+  const said = lines.filter((line) => line.trim() !== "" && !line.startsWith("TASK ERROR:"));
+  const tail = said.slice(-logLinesShown);
+  return tail.length === 0 ? [] : ["The end of the task's log:", ...tail];
+}
+
+/** Asks the worker of a task to end. It gets a signal, and is killed five seconds later. */
+export async function cancelTask(api: PveApi, task: string, fence: Fence): Promise<Begun> {
+  const upid = parseUpid(task);
+  if (upid === undefined) return { outcome: "done" };
+  const path = `/nodes/${pathPart(upid.node)}/tasks/${pathPart(task)}`;
+  const result = await api.write("DELETE", { path }, () => fence.mayWrite());
+  return begunOf(result, `stop the task ${task}`);
 }
 
 /** A worker that was killed leaves no last line; nobody knows what it still did. */
@@ -57,6 +95,9 @@ export interface ListedTask {
   readonly isRunning: boolean;
   /** It ended well: then it left nothing half-made behind. */
   readonly endedWell: boolean;
+  /** When and how it ended. */
+  readonly endMs?: number;
+  readonly end?: string;
 }
 
 const does: Readonly<Record<string, RecalledTask["does"]>> = {
@@ -143,5 +184,13 @@ function parseTask(row: unknown): ListedTask[] {
   // A running task has no end; 8 and 9 also say RUNNING.
   const isRunning = row["endtime"] === undefined || row["status"] === "RUNNING";
   const endedWell = !isRunning && row["status"] === "OK";
-  return [{ task: row["upid"], type, id, user, startMs, isRunning, endedWell }];
+  const task = { task: row["upid"], type, id, user, startMs, isRunning, endedWell };
+  return [isRunning ? task : { ...task, ...endOfRow(row) }];
+}
+
+function endOfRow({ endtime, status }: JsonObject): Pick<ListedTask, "endMs" | "end"> {
+  return present({
+    endMs: typeof endtime === "number" ? endtime * 1000 : undefined,
+    end: typeof status === "string" ? status : undefined,
+  });
 }

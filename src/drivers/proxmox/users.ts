@@ -1,18 +1,21 @@
 import { answered, failed } from "../../hypervisor/index.ts";
 import type { Answer } from "../../hypervisor/index.ts";
+import type { WholeConfig } from "./config-reader.ts";
 import type { DriverContext } from "./context.ts";
 import { readFailureOf } from "./errors.ts";
-import { drivesOf, volumesOf } from "./references.ts";
+import { drivesOf, referencedVolumes, volumesOf } from "./references.ts";
 import { nameWithoutStorage } from "./translate/volumes.ts";
 import { rowsOf, textOf } from "./wire/rows.ts";
 
 /**
  * The machine that refers to a volume, or to one of its name, among all that can be seen. A drive
- * that only goes with the next start is still in use.
+ * that only goes with the next start is still in use; so is one that a snapshot knows, where that
+ * is asked for, at the price of a call for every machine.
  */
 export async function userOf(
   context: DriverContext,
   volume: string,
+  { withSnapshots = false }: { readonly withSnapshots?: boolean } = {},
 ): Promise<Answer<string | undefined>> {
   const name = nameWithoutStorage(volume);
   const list = await context.api.get("/cluster/resources", { type: "vm" });
@@ -23,11 +26,19 @@ export async function userOf(
     const read = await context.configs.read(place);
     if (read.type === "failed") return failed(read.failure);
     if (read.type === "notHere") continue;
-    const drives = [...drivesOf(read.config), ...read.config.pending.leavingDrives];
-    const volumes = drives.flatMap(([, text]) => volumesOf(text));
-    if (volumes.some((used) => nameWithoutStorage(used) === name)) {
+    const { config } = read;
+    const volumes = withSnapshots
+      ? await referencedVolumes(context.api, place, config)
+      : answered(volumesNow(config));
+    if (!volumes.ok) return volumes;
+    if ([...volumes.value].some((used) => nameWithoutStorage(used) === name)) {
       return answered(place.externalId);
     }
   }
   return answered(undefined);
+}
+
+function volumesNow(config: WholeConfig): readonly string[] {
+  const drives = [...drivesOf(config), ...config.pending.leavingDrives];
+  return drives.flatMap(([, text]) => volumesOf(text));
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { seedFileName } from "../operation.ts";
+import { seedFileName } from "../file-names.ts";
 import type { Bench, Laws } from "./stage.ts";
 
 /** What can be done to the parts of a machine that stands. */

@@ -250,10 +250,11 @@ export class Hands {
   #destroy(site: Site, id: string): void {
     site.model.killMachine(Number(id));
     site.model.removeGuestFile(Number(id));
-    for (const [backing, volumes] of Object.entries(site.model.cluster.state.volumes)) {
-      const isOwn = ({ vmid }: (typeof volumes)[number]): boolean => vmid === Number(id);
-      for (const volume of volumes.filter(isOwn)) site.goneByHand.add(volume);
-      site.model.cluster.state.volumes[backing] = volumes.filter((volume) => !isOwn(volume));
+    for (const volumes of Object.values(site.model.cluster.state.volumes)) {
+      const own = volumes.filter(({ vmid }) => vmid === Number(id));
+      // In place: work that goes on at this moment holds the same list.
+      for (const volume of own) volumes.splice(volumes.indexOf(volume), 1);
+      for (const volume of own) site.goneByHand.add(volume);
     }
     site.guests.delete(id);
     site.personActed(id);

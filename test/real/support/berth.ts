@@ -44,12 +44,15 @@ export async function startBerth(options: {
   readonly args?: readonly string[];
   /** With the simulated cluster. */
   readonly demo?: boolean;
+  /** On top of our own environment: failpoints, a clock that is wrong. */
+  readonly env?: Readonly<Record<string, string>>;
 }): Promise<Berth> {
   const noDemo = options.demo === true ? [] : ["--no-demo"];
   const args = ["up", ...noDemo, "--data", options.data, "--port", String(options.port ?? 0)];
   const command = [...nodeFlags, program, ...args, ...(options.args ?? [])];
   const child = spawn(process.execPath, command, {
     stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, ...options.env },
   });
   running.add(child);
   let printed = "";

@@ -31,10 +31,12 @@ type Params = Readonly<Record<string, string>>;
 export async function startSimulatorProcess(
   version = "9.2",
   args: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
 ): Promise<SimulatorProcess> {
   const program = [join(repository, "bin", "berth"), "sim", "proxmox", "--print", "json"];
   const child = spawn(process.execPath, [...program, "--version", version, ...args], {
     stdio: ["ignore", "pipe", "inherit"],
+    env: { ...process.env, ...env },
   });
   running.add(child);
   const about = JSON.parse(await firstLine(child));

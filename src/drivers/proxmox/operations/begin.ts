@@ -6,6 +6,7 @@ import { configure } from "./change.ts";
 import { clone } from "./clone.ts";
 import { create } from "./create.ts";
 import { destroy, removeVolume } from "./destroy.ts";
+import { discardVolume } from "./discard.ts";
 import { fetchImage } from "./fetch-image.ts";
 import { grow } from "./grow.ts";
 import { guard, regroup } from "./guard.ts";
@@ -16,17 +17,20 @@ import { putSeed, removeSeed } from "./seed.ts";
 import { release, stamp } from "./stamp.ts";
 import { putImage } from "./put-image.ts";
 import { removeImage } from "./remove-image.ts";
+import { clearHusk, unlock } from "./unlock.ts";
 
 /** How each kind is begun. */
 const beginners: { readonly [K in Operation["kind"]]: Beginner<K> } = {
   addDisk,
   attach,
+  clearHusk,
   clone,
   configure,
   create,
   destroy,
   destroyDisk,
   detach,
+  discardVolume,
   fetchImage,
   grow,
   guard,
@@ -46,6 +50,7 @@ const beginners: { readonly [K in Operation["kind"]]: Beginner<K> } = {
   resume,
   stamp,
   suspend,
+  unlock,
 };
 
 type Beginner<K extends Operation["kind"]> = (

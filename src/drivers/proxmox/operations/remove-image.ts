@@ -42,7 +42,7 @@ export async function removeImage(
 const readers = new Set(["qmcreate", "qmconfig", "download", "imgcopy"]);
 
 /** Such work that goes on anywhere in the cluster: a shared storage is read by every node. */
-async function readerNow({ api }: DriverContext): Promise<Answer<string | undefined>> {
+export async function readerNow({ api }: DriverContext): Promise<Answer<string | undefined>> {
   const result = await api.get("/cluster/tasks");
   if (result.type !== "data") return failed(readFailureOf(result, "list the work of the cluster"));
   const rows = rowsOf(result.data);

@@ -4,7 +4,14 @@ import { VirtualClock } from "../../../kernel/virtual-clock.ts";
 import { ProxmoxModel, smallCluster, tokenName, tokenUser } from "../../../sim/index.ts";
 import type { ApiRequest, Release } from "../../../sim/index.ts";
 import { proxmoxDriver } from "../driver.ts";
-import { httpForm, type PveReply, type PveRequest, type Send, wholeBody } from "../wire/wire.ts";
+import {
+  authHeaders,
+  httpForm,
+  type PveReply,
+  type PveRequest,
+  type Send,
+  wholeBody,
+} from "../wire/wire.ts";
 
 const tokenSecret = "00000000-0000-4000-8000-0000000000aa";
 const tokenId = `${tokenUser}!${tokenName}`;
@@ -79,9 +86,8 @@ function sendTo(model: ProxmoxModel, line: { readonly isCut: boolean }): Send {
 
 async function asHttp(request: PveRequest): Promise<ApiRequest> {
   const { path, contentType, body } = httpForm(request);
-  const authorization = `PVEAPIToken=${tokenId}=${tokenSecret}`;
   const headers = {
-    authorization,
+    ...authHeaders(request, { id: tokenId, secret: tokenSecret }),
     ...(contentType === undefined ? {} : { "content-type": contentType }),
   };
   const whole = await wholeBody(body);

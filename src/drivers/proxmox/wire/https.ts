@@ -5,7 +5,7 @@ import type { AgentOptions, RequestOptions } from "node:https";
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "../../../kernel/clock.ts";
 import { redacted } from "../../../kernel/redact.ts";
-import { httpForm } from "./wire.ts";
+import { authHeaders, httpForm } from "./wire.ts";
 import type { HttpForm, PveReply, PveRequest, Send, StreamedBody } from "./wire.ts";
 
 /** How one endpoint is reached and how it proves who it is. */
@@ -160,14 +160,13 @@ function httpOptions(
 ): { options: RequestOptions; body: HttpForm["body"] } {
   const url = new URL(endpoint.url);
   const { path, contentType, body } = httpForm(request);
-  const { id, secret } = endpoint.token;
   const options = {
     method: request.method,
     host: url.hostname.replaceAll(/^\[|\]$/g, ""),
     port: url.port === "" ? 8006 : Number(url.port),
     path: `/api2/json${path}`,
     headers: {
-      Authorization: `PVEAPIToken=${id}=${secret}`,
+      ...authHeaders(request, endpoint.token),
       Accept: "application/json",
       // None on POST needs its length said all the same; and an upload is refused without one.
       ...(contentType === undefined

@@ -9,11 +9,31 @@ export interface PveRequest {
   readonly params?: Params;
   /** A file to upload: then the parameters travel beside it, as parts of a form. */
   readonly file?: UploadedFile;
+  /** In place of the token: a login that was made for this call. */
+  readonly ticket?: Ticket;
   /**
    * Present on every call that changes something. The transport asks it in the tick in which the
    * bytes leave, on a connection that stands already; if it says no, nothing is sent.
    */
   readonly mayWrite?: () => boolean;
+}
+
+/** A login by password, and what has to come with every write under it. */
+export interface Ticket {
+  readonly ticket: string;
+  readonly csrf: string;
+}
+
+/** Who is calling: by the token, or by the ticket of this one call. */
+export function authHeaders(
+  { ticket }: Pick<PveRequest, "ticket">,
+  token: { readonly id: string; readonly secret: string },
+): Readonly<Record<string, string>> {
+  if (ticket === undefined) return { authorization: `PVEAPIToken=${token.id}=${token.secret}` };
+  return {
+    cookie: `PVEAuthCookie=${encodeURIComponent(ticket.ticket)}`,
+    csrfpreventiontoken: ticket.csrf,
+  };
 }
 
 /** At hand, or as it comes: then its size is known all the same. */

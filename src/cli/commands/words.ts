@@ -1,0 +1,172 @@
+import { formatTime } from "../../kernel/clock.ts";
+import { type Call, type Command, exitCodes, usageError } from "../command.ts";
+import { namespaceOption, serverOptions, withServer } from "../objects/connect.ts";
+import { deleteObject } from "../objects/delete-object.ts";
+import { type Machine, systemMachine } from "../objects/machine.ts";
+import { cancelWork } from "../words/cancel.ts";
+import { nameOf, readNamed, say, type Words } from "../words/say.ts";
+
+const machines = ["VirtualMachine"];
+/** Kinds whose controllers try again by the clock. */
+const retried = [...machines, "Hypervisor", "VMImage", "VMSet", "VMSnapshot", "GitSource"];
+
+interface Word {
+  readonly name: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly kinds: readonly string[];
+  readonly done: string;
+  readonly words: (nowText: string) => Words;
+}
+
+const pauseWord: Word = {
+  name: "pause",
+  summary: "leave machines alone until they are resumed",
+  description:
+    "Nothing is written to the hypervisor for a paused object, whatever is declared; it is still " +
+    "looked at, and its status says what is seen. Work that is under way goes on: berth cancel " +
+    "ends it.",
+  kinds: machines,
+  done: "paused",
+  words: () => ({ paused: "true" }),
+};
+
+const resumeWord: Word = {
+  name: "resume",
+  summary: "go on with machines that were paused",
+  description: "Takes back berth pause and berth cancel: what is declared is worked on again.",
+  kinds: machines,
+  done: "resumed",
+  words: () => ({ paused: null, cancel: null }),
+};
+
+const retryWord: Word = {
+  name: "retry",
+  summary: "try again now what failed or stalled",
+  description:
+    "Ends the wait for the next attempt, and a stall: what failed as often as it may is tried from " +
+    "the beginning. It is not a repair: what was wrong and still is fails again.",
+  kinds: retried,
+  done: "is tried again",
+  words: (nowText) => ({ reconcileAt: nowText }),
+};
+
+const restartWord: Word = {
+  name: "restart",
+  summary: "restart machines, once",
+  description:
+    "Asks the guest to shut down, as spec.shutdown says, and starts the machine again. That is done " +
+    "once, also if Berth itself is restarted meanwhile. Changes that waited for a restart are made.",
+  kinds: machines,
+  done: "restarts",
+  words: (nowText) => ({ restartAt: nowText }),
+};
+
+export const pause: Command = commandOf(pauseWord);
+export const resume: Command = commandOf(resumeWord);
+export const retry: Command = commandOf(retryWord);
+export const restart: Command = commandOf(restartWord);
+
+function commandOf(word: Word): Command {
+  const { name, summary, description, kinds } = word;
+  const usage = `${name} KIND/NAME... | KIND NAME... [-n NS]`;
+  const example = kinds.includes("Hypervisor") ? [`berth ${name} hypervisor/pve`] : [];
+  const command: Command = {
+    name,
+    summary,
+    description,
+    usage,
+    options: { ...namespaceOption, ...serverOptions },
+    arguments: ["KIND/NAME", "NAME..."],
+    examples: [`berth ${name} vm/web`, ...example],
+    run: (call) => runWord(call, systemMachine, command),
+  };
+  return command;
+}
+
+const words: readonly Word[] = [pauseWord, resumeWord, retryWord, restartWord];
+
+export function runWord(call: Call, machine: Machine, { name, usage }: Command): Promise<number> {
+  const word = words.find((candidate) => candidate.name === name);
+  if (word === undefined) throw usageError(`there is no word ${name}`);
+  return withServer(call, machine, async (server) => {
+    const nowText = formatTime(machine.clock.nowMs());
+    for (const found of await readNamed(call, server, { usage, kinds: word.kinds })) {
+      await say(server, found, word.words(nowText));
+      call.terminal.print(`${nameOf(found)} ${word.done}`);
+    }
+    return exitCodes.ok;
+  });
+}
+
+export const cancel: Command = {
+  name: "cancel",
+  summary: "end the work on a machine that is under way",
+  description:
+    "Stops the hypervisor's task of the open operation, waits until it has ended, and tells how the " +
+    "machine was seen to be then. The object is paused by it, so that the same does not begin anew: " +
+    "edit it if you like, then berth resume.",
+  usage: "cancel KIND/NAME | KIND NAME [-n NS] [--timeout DURATION]",
+  options: {
+    timeout: {
+      type: "string",
+      value: "DURATION",
+      default: "60s",
+      description: "how long to wait for the end of the work",
+    },
+    ...namespaceOption,
+    ...serverOptions,
+  },
+  arguments: ["KIND/NAME", "NAME?"],
+  examples: ["berth cancel vm/web"],
+  run: (call) => runCancel(call, systemMachine),
+};
+
+export function runCancel(call: Call, machine: Machine): Promise<number> {
+  return withServer(call, machine, async (server) => {
+    const named = await readNamed(call, server, { usage: cancel.usage, kinds: machines });
+    const [found, ...others] = named;
+    if (found === undefined || others.length > 0) {
+      throw usageError(`name one object. Usage: berth ${cancel.usage}`);
+    }
+    return cancelWork(call, { server, machine, found });
+  });
+}
+
+export const forget: Command = {
+  name: "forget",
+  summary: "let an object go whose hypervisor is gone for good",
+  description:
+    "Deletes the object without destroying anything: where the hypervisor cannot be reached, its " +
+    "machine is let go unseen, and its Claim stays as Released with the reason, so that a machine " +
+    "which comes back is nobody's orphan. Where the hypervisor answers, the machine is let go as " +
+    "by deletionPolicy: Retain. The reason is kept in the Claim and in an Event.",
+  usage: "forget KIND/NAME... --reason TEXT [-n NS]",
+  options: {
+    reason: {
+      type: "string",
+      value: "TEXT",
+      description: "why, for whoever reads the Claim later",
+    },
+    ...namespaceOption,
+    ...serverOptions,
+  },
+  arguments: ["KIND/NAME", "NAME..."],
+  examples: ['berth forget vm/web --reason "the cluster in Graz was scrapped"'],
+  run: (call) => runForget(call, systemMachine),
+};
+
+export function runForget(call: Call, machine: Machine): Promise<number> {
+  const reason = call.string("reason")?.trim() ?? "";
+  if (reason === "") throw usageError("--reason is missing: it is kept for whoever asks later");
+  return withServer(call, machine, async (server) => {
+    const named = await readNamed(call, server, { usage: forget.usage, kinds: machines });
+    for (const found of named) {
+      const object = await say(server, found, { forget: reason, paused: null });
+      const deletion = { propagationPolicy: "Background", isDryRun: false } as const;
+      await deleteObject(server, { ...found, object }, deletion);
+      call.terminal.print(`${nameOf(found)} forgotten`);
+    }
+    return exitCodes.ok;
+  });
+}

@@ -1,0 +1,133 @@
+import { virtualMachineKind } from "../../api/index.ts";
+import type { Claim, VirtualMachine } from "../../api/index.ts";
+import type { Failure, Machine } from "../../hypervisor/index.ts";
+import { formatTime } from "../../kernel/clock.ts";
+import { ApiError } from "../../kernel/status.ts";
+import { again, stalled, type Outcome } from "../../runtime/index.ts";
+import { isHeld } from "../claims/index.ts";
+import { declarationOf } from "./adoption.ts";
+import type { OrphanOperation } from "./status.ts";
+import { holdClaim } from "./steps.ts";
+import { unlessGone } from "./sweep.ts";
+import { failOrphan, removeOrphan, writeOrphan, type OrphanTurn } from "./turn.ts";
+
+const soonMs = 1_000;
+const lookMs = 5_000;
+
+/**
+ * Makes the VirtualMachine for a machine that nothing declares. It is first let go, mark and Claim,
+ * and then taken over by the new object like any other that stands: that object does the rest, and
+ * asks for approval where anything would change.
+ */
+export async function adopt(turn: OrphanTurn): Promise<Outcome> {
+  const { deps, orphan } = turn;
+  const { adoptAs, externalId, hypervisor } = orphan.spec;
+  if (adoptAs === undefined) return refuse(turn, "It has to say which object adopts it: adoptAs.");
+  const vms = deps.client.of(virtualMachineKind);
+  const there = await unlessGone(() => vms.get(adoptAs));
+  if (there === undefined) return adoptMachine(turn);
+  const isIts =
+    there.spec.externalId === externalId && there.spec.hypervisorRef.name === hypervisor;
+  // The object sees to its machine from now on, and says what it waits for.
+  if (isIts) return removeOrphan(orphan, deps);
+  const name = `${adoptAs.namespace}/${adoptAs.name}`;
+  return refuse(turn, `There is a VirtualMachine ${name} already, with another machine.`);
+}
+
+async function refuse(turn: OrphanTurn, message: string): Promise<Outcome> {
+  await writeOrphan(turn, { is: "notAllowed", message });
+  return stalled("NotAllowed");
+}
+
+async function adoptMachine(turn: OrphanTurn): Promise<Outcome> {
+  const { find, connection, deps, orphan } = turn;
+  const claim = await claimOf(turn);
+  if (claim === undefined) {
+    if (find === undefined) return removeOrphan(orphan, deps);
+    deps.sweeps.hurry(orphan.spec.hypervisor);
+    return again("Changed", lookMs);
+  }
+  const seen = await connection.driver.observe(claim.spec, {});
+  if (seen.at === "unknown") return failOrphan(turn, seen.failure);
+  if (seen.at === "ours") return letGo(turn, claim, seen.machine);
+  const machine = seen.at === "foreign" && seen.reason === "Released" ? seen.machine : undefined;
+  if (machine !== undefined) return declare(turn, claim, machine);
+  deps.sweeps.hurry(orphan.spec.hypervisor);
+  return again("Changed", lookMs);
+}
+
+/**
+ * The Claim that is held for it, or the one under which it was let go a moment ago: then no sweep
+ * finds the machine any more, and only what was begun says that it is still to be adopted.
+ */
+async function claimOf(turn: OrphanTurn): Promise<Claim | undefined> {
+  const { find, deps, orphan, connection } = turn;
+  if (orphan.status?.operation?.step === "Release") {
+    const released = await deps.ledger.releasedAs(connection.systemId, orphan.spec.externalId);
+    if (released !== undefined) return released;
+  }
+  return holdClaim(turn, find);
+}
+
+/** The mark is rewritten; nothing else of the machine changes. */
+async function letGo(turn: OrphanTurn, claim: Claim, machine: Machine): Promise<Outcome> {
+  const { deps, connection, orphan } = turn;
+  const denied = deniedTo(turn, machine);
+  if (denied !== undefined) return failOrphan(turn, denied);
+  if (machine.lock !== undefined) {
+    await writeOrphan(turn, { is: "waiting", name: `the lock: ${machine.lock.detail}` });
+    return again("Locked", lookMs);
+  }
+  if (!deps.fence.mayWrite()) return again("Fenced", soonMs);
+  const at = { node: machine.node, version: machine.version };
+  const intent = `Let the machine ${orphan.spec.externalId} go, so that it can be adopted.`;
+  const nowMs = deps.clock.nowMs();
+  const operation = releasing(deps.random.uuid(), intent, nowMs);
+  const state = { is: "working", reason: "Adopting", message: intent } as const;
+  await writeOrphan(turn, state, operation);
+  const begun = await connection.driver.begin(
+    { kind: "release", claim: claim.spec, at },
+    deps.fence,
+  );
+  if (begun.outcome === "refused") return failOrphan(turn, begun.failure);
+  // Whatever became of it is seen by looking: the mark says it.
+  return again("Release", soonMs);
+}
+
+function releasing(id: string, intent: string, nowMs: number): OrphanOperation {
+  return { id, step: "Release", intent, attempt: 1, since: formatTime(nowMs) };
+}
+
+async function declare(turn: OrphanTurn, claim: Claim, machine: Machine): Promise<Outcome> {
+  const { deps, orphan } = turn;
+  if (isHeld(claim.spec)) await deps.ledger.release(claim, "let go to be adopted");
+  const vm = declarationOf(orphan, machine);
+  try {
+    await deps.client.of(virtualMachineKind).create(vm);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code >= 500) throw error;
+    if (error.reason === "AlreadyExists") return again("Exists", soonMs);
+    return failOrphan(turn, notAdmitted(error.message));
+  }
+  const { namespace = "", name = "" } = vm.metadata;
+  const message = `The machine ${orphan.spec.externalId} is adopted as ${namespace}/${name}.`;
+  deps.events.event(orphan, { type: "Normal", reason: "OrphanAdopted", message });
+  return again("Declared", soonMs);
+}
+
+/** Nothing is let go for an object that may not have it. */
+function deniedTo({ orphan, deps }: OrphanTurn, machine: Machine): Failure | undefined {
+  const hypervisor = deps.hypervisors.get(orphan.spec.hypervisor);
+  // cast: what the schema fills in is not looked at.
+  const vm = declarationOf(orphan, machine) as unknown as VirtualMachine;
+  return hypervisor && deps.forbidden(vm, hypervisor);
+}
+
+function notAdmitted(cause: string): Failure {
+  return {
+    category: "ConfigurationError",
+    message: "The VirtualMachine for it was refused",
+    cause,
+    remedy: "Declare it yourself, with adopt: Only and the same externalId.",
+  };
+}

@@ -1,0 +1,203 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { claimKind, hypervisorKind, virtualMachineKind } from "../../api/index.ts";
+import { openProxmox, type SimulatedWorld } from "../testing/simulated-proxmox.ts";
+import { condition, getVm, isReady, listClaims, until } from "../testing/world.ts";
+import {
+  configure,
+  decide,
+  listOrphans,
+  longMs,
+  orphanOf,
+  ready,
+  reasonOf,
+  slow,
+  strip,
+  volumeNames,
+  waitForOrphan,
+} from "./testing.ts";
+
+const stopped = { powerState: "Stopped" } as const;
+
+async function open(): Promise<SimulatedWorld> {
+  const stage = await openProxmox();
+  stage.world.start(slow);
+  return stage;
+}
+
+function guests({ proxmox }: SimulatedWorld): string[] {
+  return Object.keys(proxmox.cluster.state.guests);
+}
+
+describe("a machine of ours whose object is gone", () => {
+  it("is destroyed on a person's word, with its disks, and its id rests", async () => {
+    const stage = await open();
+    const { world } = stage;
+    const id = await ready(stage, "web", stopped);
+    await ready(stage, "db", stopped);
+    await strip(world, "web");
+    await until(world, () => false, 600_000);
+    assert.deepEqual(await listOrphans(world), [], "not before the grace time is over");
+    const orphan = await waitForOrphan(world, id);
+    assert.equal(orphan.spec.kind, "Machine");
+    assert.equal(orphan.status?.ownership, "Ours");
+    assert.ok((orphan.status?.sightings ?? 0) >= 2);
+    assert.deepEqual(orphan.status?.allowedDecisions, ["Keep", "Adopt", "Destroy"]);
+    await decide(world, orphan, { decision: "Destroy" });
+    const isGone = await until(world, async () => reasonOf(await orphanOf(world, id)) === "Gone");
+    assert.ok(isGone, JSON.stringify((await orphanOf(world, id))?.status));
+    assert.equal((await orphanOf(world, id))?.status?.reclaimed, String(10 * 1024 ** 3));
+    assert.equal(guests(stage).length, 1);
+    assert.deepEqual(
+      volumeNames(stage.proxmox).filter((name) => name.includes(`-${id}-`)),
+      [],
+    );
+    const claim = (await listClaims(world.client)).find(({ spec }) => spec.externalId === id);
+    assert.equal(claim?.spec.state, "Quarantined");
+    assert.ok(isReady(await getVm(world.client, "db")));
+  });
+
+  it("is not destroyed while it runs, and says so; once it is stopped it goes", async () => {
+    const stage = await open();
+    const { world } = stage;
+    const id = await ready(stage, "web");
+    await strip(world, "web");
+    const orphan = await waitForOrphan(world, id);
+    assert.deepEqual(orphan.status?.allowedDecisions, ["Keep", "Adopt"]);
+    await decide(world, orphan, { decision: "Destroy" });
+    await until(world, async () => reasonOf(await orphanOf(world, id)) === "NotAllowed");
+    assert.deepEqual(guests(stage), [id]);
+    stage.proxmox.killMachine(Number(id));
+    const isGone = await until(
+      world,
+      async () => reasonOf(await orphanOf(world, id)) === "Gone",
+      longMs,
+    );
+    assert.ok(isGone, JSON.stringify((await orphanOf(world, id))?.status));
+    assert.deepEqual(guests(stage), []);
+  });
+
+  it("is left alone when it is kept, and is no Orphan any more when it is declared", async () => {
+    const stage = await open();
+    const { world } = stage;
+    const id = await ready(stage, "web", stopped);
+    await strip(world, "web");
+    await decide(world, await waitForOrphan(world, id), { decision: "Keep" });
+    await until(world, async () => reasonOf(await orphanOf(world, id)) === "Kept");
+    await until(world, () => false, longMs);
+    assert.deepEqual(guests(stage), [id]);
+    const [claim] = await listClaims(world.client);
+    const annotations = { "berth.dev/identity": claim?.spec.identity ?? "" };
+    await world.client.of(virtualMachineKind).create({
+      apiVersion: "berth.dev/v1alpha1",
+      kind: "VirtualMachine",
+      metadata: { namespace: "default", name: "web", annotations },
+      spec: {
+        hypervisorRef: { name: "model" },
+        cpu: { cores: 2 },
+        memory: { size: "2Gi" },
+        source: { image: { name: "debian" } },
+        disks: [{ name: "root", size: "10Gi", storage: "local-zfs" }],
+        networks: [{ name: "lan", bridge: "vmbr0" }],
+        ...stopped,
+      },
+    });
+    await until(world, async () => (await listOrphans(world)).length === 0, longMs);
+    assert.deepEqual(await listOrphans(world), []);
+    assert.ok(isReady(await getVm(world.client, "web")));
+  });
+
+  it("is adopted under another name as it stands, and nothing of it is detached", async () => {
+    const stage = await open();
+    const { world } = stage;
+    const id = await ready(stage, "web");
+    const before = await getVm(world.client, "web");
+    await strip(world, "web");
+    const orphan = await waitForOrphan(world, id);
+    const adoptAs = { namespace: "default", name: "site" };
+    await decide(world, orphan, { decision: "Adopt", adoptAs });
+    const isDenied = await until(
+      world,
+      async () => reasonOf(await orphanOf(world, id)) === "PermissionDenied",
+    );
+    assert.ok(isDenied, JSON.stringify((await orphanOf(world, id))?.status));
+    assert.equal(await getVm(world.client, "site"), undefined);
+    const entry = { namespace: "*", adopt: true, externalId: true };
+    await configure(world, { allow: [{ ...entry, storages: ["*"], networks: ["*"] }] });
+    const isThere = await until(
+      world,
+      async () => isReady(await getVm(world.client, "site")),
+      longMs,
+    );
+    const vm = await getVm(world.client, "site");
+    assert.ok(isThere, JSON.stringify([vm, (await orphanOf(world, id))?.status], undefined, 1));
+    const told = (seen: typeof vm): unknown[] => {
+      const { externalId, identity, disks } = seen?.status ?? {};
+      return [externalId, identity, disks];
+    };
+    assert.deepEqual(told(vm), told(before));
+    assert.equal(condition(vm, "Running").split(" ")[0], "True");
+    const isOver = await until(world, async () => (await listOrphans(world)).length === 0);
+    assert.ok(isOver, JSON.stringify(await listOrphans(world)));
+  });
+});
+
+describe("deleting by policy", () => {
+  it("takes what is ours and stopped, one with each sweep, and nothing else", async () => {
+    const stage = await open();
+    const { world } = stage;
+    await configure(world, { orphans: { policy: "DeleteOwned", graceSeconds: 60 } });
+    for (const name of ["a", "b", "c", "d", "e"]) await ready(stage, name, stopped);
+    const running = await ready(stage, "f");
+    for (const name of ["a", "b"]) await strip(world, name);
+    await strip(world, "f");
+    const counts: number[] = [];
+    await until(
+      world,
+      () => {
+        counts.push(guests(stage).length);
+        return guests(stage).length === 4;
+      },
+      longMs,
+    );
+    assert.equal(guests(stage).length, 4, JSON.stringify(await listOrphans(world), undefined, 1));
+    await until(world, () => false, longMs);
+    assert.equal(guests(stage).length, 4);
+    assert.ok(guests(stage).includes(running));
+    assert.ok(counts.includes(5), "one after the other");
+  });
+
+  it("takes nothing when most objects are gone at once, nor when a mark is all there is", async () => {
+    const stage = await open();
+    const { world } = stage;
+    await configure(world, { orphans: { policy: "DeleteOwned", graceSeconds: 60 } });
+    for (const name of ["a", "b", "c"]) await ready(stage, name, stopped);
+    for (const name of ["a", "b"]) await strip(world, name);
+    const [claim] = (await listClaims(world.client)).filter(({ spec }) => spec.owner.name === "a");
+    assert.ok(claim);
+    await until(world, () => false, longMs);
+    assert.equal(guests(stage).length, 3);
+    await world.client.of(claimKind).delete({ name: claim.metadata.name ?? "" });
+    await until(world, () => false, longMs);
+    const { externalId } = claim.spec;
+    assert.equal((await orphanOf(world, externalId))?.status?.ownership, "Marked");
+    assert.ok(guests(stage).includes(externalId));
+  });
+});
+
+describe("a sweep that sees suddenly less", () => {
+  it("decides nothing and says so on the Hypervisor, until it goes on being so", async () => {
+    const stage = await open();
+    const { world, proxmox } = stage;
+    for (let id = 500; id < 504; id += 1) proxmox.writeGuestFile("pve1", id, "name: s\n");
+    await until(world, () => false, 300_000);
+    for (let id = 500; id < 503; id += 1) proxmox.removeGuestFile(id);
+    const swept = async (): Promise<string> => {
+      const { status } = await world.client.of(hypervisorKind).get({ name: "model" });
+      return status?.conditions?.find(({ type }) => type === "Swept")?.message ?? "";
+    };
+    assert.ok(await until(world, async () => (await swept()) !== "", 300_000));
+    assert.match(await swept(), /3 of 4 machines/);
+    assert.ok(await until(world, async () => (await swept()) === "", 600_000));
+  });
+});

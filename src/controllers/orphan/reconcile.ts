@@ -1,0 +1,227 @@
+import type { Orphan } from "../../api/index.ts";
+import { formatTime } from "../../kernel/clock.ts";
+import { again, settled, stalled, type Outcome } from "../../runtime/index.ts";
+import { adopt } from "./adopt.ts";
+import { planOrphan, type OrphanNext } from "./decide.ts";
+import { orphanName } from "./orphan-name.ts";
+import type { OrphanOperation } from "./status.ts";
+import { prepareDestruction, retireClaim, type Prepared } from "./steps.ts";
+import {
+  failOrphan,
+  removeOrphan,
+  writeOrphan,
+  type OrphanDeps,
+  type OrphanMemory,
+  type OrphanTurn,
+} from "./turn.ts";
+
+const unseenMs = 30_000;
+const listMs = 1_000;
+const taskMs = 1_000;
+const blockedMs = 5_000;
+const fencedMs = 1_000;
+/** A lost request may still take effect for so long. */
+const settleMs = 60_000;
+/** What was reclaimed can be read for so long. */
+const goneMs = 60 * 60_000;
+
+/** Carries out what was decided about one Orphan, one step at a time. */
+export async function reconcileOrphan(key: string, deps: OrphanDeps): Promise<Outcome> {
+  const orphan = deps.orphans.get(key);
+  if (orphan === undefined || orphan.metadata.deletionTimestamp !== undefined) {
+    deps.memory.delete(key);
+    return settled;
+  }
+  const { hypervisor } = orphan.spec;
+  // Of a Hypervisor that is gone nothing can be said any more, and nothing is done.
+  if (deps.hypervisors.get(hypervisor) === undefined) return removeOrphan(orphan, deps);
+  const reach = deps.connections.of(hypervisor);
+  const sweep = deps.sweeps.of(hypervisor);
+  if (reach.is === "away" || sweep.swept === undefined) return again("Unseen", unseenMs);
+  const memory = deps.memory.get(key) ?? {};
+  deps.memory.set(key, memory);
+  const { connection } = reach;
+  const name = orphanName(connection.systemId, orphan.spec);
+  const find = sweep.finds.get(name);
+  const sighting = sweep.sightings.get(name);
+  const turn = { key, deps, memory, connection, sweep, find, sighting, orphan };
+  if (orphan.status?.reclaimed !== undefined) return rememberGone(turn);
+  const waitMs = backoffMs(memory, orphan, deps.clock.nowMs());
+  return waitMs > 0 ? again("Backoff", waitMs) : settleAndPlan(turn, sweep.swept);
+}
+
+/** How long a failure still has to rest, unless a person said something else since. */
+function backoffMs({ retry }: OrphanMemory, { metadata }: Orphan, nowMs: number): number {
+  return retry === undefined || retry.generation !== metadata.generation ? 0 : retry.atMs - nowMs;
+}
+
+/** It was destroyed. What it freed stays readable for a while; then the object goes. */
+async function rememberGone(turn: OrphanTurn): Promise<Outcome> {
+  const { deps, memory, orphan, find } = turn;
+  const nowMs = deps.clock.nowMs();
+  memory.goneAtMs ??= nowMs;
+  const leftMs = memory.goneAtMs + goneMs - nowMs;
+  // The same id again is another thing: a person has to decide about it anew.
+  return leftMs <= 0 || find !== undefined ? removeOrphan(orphan, deps) : again("Gone", leftMs);
+}
+
+async function settleAndPlan(turn: OrphanTurn, swept: number): Promise<Outcome> {
+  const settling = await settleOperation(turn);
+  if (settling !== undefined && "type" in settling) return settling;
+  const { orphan, find, key, sweep } = turn;
+  const next = planOrphan({
+    spec: orphan.spec,
+    find,
+    swept,
+    operation: orphan.status?.operation,
+    settledAt: settling?.atSweep,
+    node: orphan.status?.node,
+    isChosen: sweep.chosen === key,
+  });
+  return act(turn, next);
+}
+
+/** Finds out what became of the open operation: an outcome where the run ends here. */
+async function settleOperation(turn: OrphanTurn): Promise<Outcome | Settled | undefined> {
+  const { memory, orphan, connection } = turn;
+  const operation = orphan.status?.operation;
+  if (operation === undefined) return undefined;
+  if (memory.settled?.operationId === operation.id) return memory.settled;
+  if (operation.task === undefined) return settleLost(turn, operation);
+  const view = await connection.driver.look(operation.task);
+  if (view.state === "running" || view.state === "unknown") return again(operation.step, taskMs);
+  if (view.state === "failed") return failOrphan(turn, view.failure);
+  return settle(turn, operation);
+}
+
+/** Nobody knows what became of it: until its deadline it may still take effect. */
+function settleLost(turn: OrphanTurn, operation: OrphanOperation): Outcome | Settled {
+  const nowMs = turn.deps.clock.nowMs();
+  const deadlineMs = Date.parse(operation.deadline ?? operation.since);
+  if (nowMs < deadlineMs) return again("Unconfirmed", deadlineMs - nowMs);
+  return settle(turn, operation);
+}
+
+type Settled = NonNullable<OrphanMemory["settled"]>;
+
+/** Its work is over: a sweep that begins from now on sees what it did. */
+function settle({ memory, sweep }: OrphanTurn, { id }: OrphanOperation): Settled {
+  memory.settled = { operationId: id, atSweep: sweep.begun };
+  return memory.settled;
+}
+
+/** The one place where what was decided becomes what is done. */
+async function act(turn: OrphanTurn, next: OrphanNext): Promise<Outcome> {
+  const { deps, orphan } = turn;
+  switch (next.do) {
+    case "remove":
+      return removeOrphan(orphan, deps);
+    case "finish":
+      return finish(turn);
+    case "list":
+      deps.sweeps.hurry(orphan.spec.hypervisor);
+      return again("List", listMs);
+    case "wait":
+      return again("Wait", taskMs);
+    case "vain":
+      return failOrphan(turn, inVain(orphan));
+    case "rest":
+      await writeOrphan(turn, { is: next.as });
+      return settled;
+    case "refuse":
+      await writeOrphan(turn, { is: "notAllowed", message: next.message });
+      return stalled("NotAllowed");
+    case "adopt":
+      return adopt(turn);
+    case "destroy":
+      return destroy(turn, next.byPolicy);
+  }
+}
+
+async function destroy(turn: OrphanTurn, byPolicy: boolean): Promise<Outcome> {
+  const { deps, orphan } = turn;
+  if (!deps.fence.mayWrite()) return again("Fenced", fencedMs);
+  const prepared = await prepareDestruction(turn);
+  switch (prepared.do) {
+    case "begin":
+      return begin(turn, prepared, byPolicy);
+    case "fail":
+      return failOrphan(turn, prepared.failure);
+    case "wait":
+      await writeOrphan(turn, { is: "waiting", name: prepared.name });
+      return again("Waiting", blockedMs);
+    case "look":
+      deps.sweeps.hurry(orphan.spec.hypervisor);
+      return again("Changed", blockedMs);
+  }
+}
+
+/** The intent is in the status before the hypervisor hears of it. */
+async function begin(
+  turn: OrphanTurn,
+  { operation: effect, intent, step }: Prepared & { do: "begin" },
+  byPolicy: boolean,
+): Promise<Outcome> {
+  const { deps, connection } = turn;
+  const nowMs = deps.clock.nowMs();
+  const operation: OrphanOperation = {
+    id: deps.random.uuid(),
+    step,
+    intent,
+    attempt: (turn.orphan.status?.failure?.attempts ?? 0) + 1,
+    since: formatTime(nowMs),
+    // Times in the API are whole seconds, rounded down: one more is the same or later.
+    deadline: formatTime(nowMs + settleMs + 1_000),
+  };
+  const reason = byPolicy ? "DestroyingByPolicy" : "Destroying";
+  const state = { is: "working", reason, message: intent } as const;
+  await writeOrphan(turn, state, operation);
+  deps.events.event(turn.orphan, { type: "Normal", reason, message: intent });
+  const begun = await connection.driver.begin(effect, deps.fence);
+  switch (begun.outcome) {
+    case "done":
+      settle(turn, operation);
+      return again(step);
+    case "task":
+      await writeOrphan(turn, state, { ...operation, task: begun.task });
+      return again(step, taskMs);
+    case "refused":
+      return failOrphan(turn, begun.failure);
+    case "blocked":
+      await writeOrphan(turn, { is: "waiting", name: begun.waitsFor.slice(0, 512) });
+      return again("Blocked", blockedMs);
+    case "changed":
+    case "progressed":
+      await writeOrphan(turn, { is: "waiting", name: "another look at it: it changed meanwhile" });
+      deps.sweeps.hurry(turn.orphan.spec.hypervisor);
+      return again("Changed", blockedMs);
+    case "fenced":
+      await writeOrphan(turn, { is: "waiting", name: "the lease of the controllers" });
+      return again("Fenced", fencedMs);
+    case "unknown":
+      return again("UnknownOutcome", settleMs);
+  }
+}
+
+/** It was listed again and is not there: only now is it gone, and its space free. */
+async function finish(turn: OrphanTurn): Promise<Outcome> {
+  const { deps, orphan, connection, memory } = turn;
+  const { kind, externalId, hypervisor: name } = orphan.spec;
+  if (!(await retireClaim(turn))) return again("Leftovers", listMs);
+  const reclaimedBytes = Number(orphan.status?.size ?? 0);
+  await writeOrphan(turn, { is: "gone", reclaimedBytes });
+  memory.goneAtMs = deps.clock.nowMs();
+  deps.figures.reclaimed(name, reclaimedBytes);
+  const message = `Destroyed ${kind} ${externalId}: ${reclaimedBytes} bytes were reclaimed.`;
+  const hypervisor = deps.hypervisors.get(connection.name);
+  for (const object of [turn.orphan, hypervisor]) {
+    if (object) deps.events.event(object, { type: "Normal", reason: "OrphanDestroyed", message });
+  }
+  deps.improved(name);
+  return again("Gone", goneMs);
+}
+
+function inVain({ spec }: Orphan): Parameters<typeof failOrphan>[1] {
+  const message = `The hypervisor says that it was destroyed, and it is still there: ${spec.externalId}`;
+  return { category: "CreationFailed", message };
+}

@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { hypervisorKind, virtualMachineKind } from "../../api/index.ts";
+import type { WrittenVirtualMachineSpec } from "../../api/index.ts";
+import { eventsOf } from "../testing/events.ts";
+import { openProxmox, type SimulatedWorld } from "../testing/simulated-proxmox.ts";
+import { condition, createVm, getVm, isReady, until } from "../testing/world.ts";
+import {
+  configure,
+  decide,
+  disks,
+  gib,
+  leaveVolume,
+  longMs,
+  orphanOf,
+  reasonOf,
+  slow,
+  volumeNames,
+  waitForOrphan,
+} from "./testing.ts";
+
+const disk = "local-zfs:vm-200-disk-0";
+const drive = "local-zfs:vm-200-cloudinit";
+const declared: Partial<WrittenVirtualMachineSpec> = {
+  disks,
+  externalId: "200",
+  placement: { node: "pve1" },
+};
+
+/** The host of the report: an earlier machine 200 is gone, and two of its datasets are not. */
+async function openHost(): Promise<SimulatedWorld> {
+  const stage = await openProxmox();
+  leaveVolume(stage.proxmox, "vm-200-cloudinit", { sizeBytes: 4 * 1024 ** 2 });
+  leaveVolume(stage.proxmox, "vm-200-disk-0", { sizeBytes: 10 * gib });
+  stage.world.start(slow);
+  return stage;
+}
+
+function writesOf({ requests }: SimulatedWorld): string[] {
+  return requests.filter(({ method }) => method !== "GET").map(({ path }) => path);
+}
+
+describe("a declared machine whose id has volumes of an earlier one", () => {
+  it("stalls once and names them with the ways out, for as long as it takes", async () => {
+    const stage = await openHost();
+    const { world } = stage;
+    await createVm(world.client, "web", declared);
+    await until(world, async () => condition(await getVm(world.client, "web"), "Stalled") !== "");
+    const before = world.statusWrites.length;
+    await until(world, () => false, longMs);
+    const vm = await getVm(world.client, "web");
+    assert.equal(condition(vm, "Stalled"), "True OrphanedVolumes");
+    const { message = "", remedy = "", attempts } = vm?.status?.failure ?? {};
+    for (const volume of [disk, drive]) assert.ok(message.includes(volume), message);
+    assert.match(remedy, /berth orphans destroy .*importedDisk with mode: Take.*externalId/);
+    assert.equal(attempts, 1);
+    assert.deepEqual(writesOf(stage), []);
+    const writes = world.statusWrites.slice(before).filter((path) => path.includes("virtual"));
+    assert.deepEqual(writes, []);
+    const told = (await eventsOf(world.client)).filter(
+      ({ reason }) => reason === "OrphanedVolumes",
+    );
+    assert.equal(told.length, 1);
+  });
+
+  it("is made by itself once a person has destroyed both, which frees what they took", async () => {
+    const stage = await openHost();
+    const { world } = stage;
+    await createVm(world.client, "web", declared);
+    // Somebody waits for them, so nobody has to wait for the grace time.
+    const first = await waitForOrphan(world, disk);
+    assert.ok(world.clock.monotonicMs() < 600_000);
+    assert.equal(first.status?.ownership, "Unattributed");
+    assert.deepEqual(first.status?.blocks, ["default/web"]);
+    assert.equal(first.status?.size, String(10 * gib));
+    assert.equal(reasonOf(first), "DecisionNeeded");
+    await decide(world, first, { decision: "Destroy" });
+    await decide(world, await waitForOrphan(world, drive), { decision: "Destroy" });
+    const isThere = await until(world, async () => isReady(await getVm(world.client, "web")));
+    assert.ok(isThere, JSON.stringify((await getVm(world.client, "web"))?.status));
+    const gone = await orphanOf(world, disk);
+    assert.equal(reasonOf(gone), "Gone");
+    assert.equal(gone?.status?.reclaimed, String(10 * gib));
+    const told = (await eventsOf(world.client)).map(({ note }) => note);
+    assert.ok(told.includes(`Destroyed Volume ${disk}: ${10 * gib} bytes were reclaimed.`));
+    await until(world, () => false, longMs);
+    assert.equal(await orphanOf(world, disk), undefined);
+  });
+
+  it("takes the disk as its own where the spec says so, and is made once the rest is gone", async () => {
+    const stage = await openHost();
+    const { world } = stage;
+    const source = { importedDisk: { diskId: disk, from: "manual", mode: "Take" } } as const;
+    await createVm(world.client, "web", { ...declared, source });
+    await decide(world, await waitForOrphan(world, drive), { decision: "Destroy" });
+    const isThere = await until(world, async () => isReady(await getVm(world.client, "web")));
+    const vm = await getVm(world.client, "web");
+    assert.ok(
+      isThere,
+      JSON.stringify([(await orphanOf(world, drive))?.status, vm?.status, world.log]),
+    );
+    assert.deepEqual(
+      vm?.status?.disks?.map(({ volume }) => volume),
+      [disk],
+    );
+    await until(world, () => false, longMs);
+    assert.equal(await orphanOf(world, disk), undefined);
+    const namespace = "default";
+    await world.client.of(virtualMachineKind).delete({ namespace, name: "web" });
+    await until(world, async () => (await getVm(world.client, "web")) === undefined);
+    assert.deepEqual(volumeNames(stage.proxmox), []);
+  });
+
+  it("stays stalled with adopt: Only, and says how to switch", async () => {
+    const stage = await openHost();
+    const { world } = stage;
+    await configure(world, {
+      allow: [{ namespace: "*", adopt: true, externalId: true, storages: ["*"], networks: ["*"] }],
+    });
+    await createVm(world.client, "web", { ...declared, adopt: "Only" });
+    await until(world, () => false, longMs);
+    const vm = await getVm(world.client, "web");
+    assert.equal(condition(vm, "Stalled"), "True OrphanedVolumes");
+    assert.match(vm?.status?.failure?.message ?? "", /no machine 200 .* to adopt, only volumes/);
+    assert.match(vm?.status?.failure?.remedy ?? "", /set adopt: IfPresent/);
+    assert.deepEqual(writesOf(stage), []);
+    assert.equal(volumeNames(stage.proxmox).length, 2);
+    const [hypervisor] = (await world.client.of(hypervisorKind).list()).items;
+    assert.ok(hypervisor);
+  });
+});

@@ -1,0 +1,159 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { claimKind, virtualMachineKind } from "../../api/index.ts";
+import { formatMark } from "../../hypervisor/index.ts";
+import { openProxmox, type SimulatedWorld } from "../testing/simulated-proxmox.ts";
+import { getVm, listClaims, until } from "../testing/world.ts";
+import {
+  configure,
+  decide,
+  leaveVolume,
+  listOrphans,
+  longMs,
+  orphanOf,
+  ready,
+  reasonOf,
+  slow,
+  volumeNames,
+} from "./testing.ts";
+
+// What survives when the kinds themselves are deleted is proven on a real API server, in
+// test/real/kube-apiserver.test.ts: there alone a kind can be.
+
+/** A Berth that deletes what is its own: whatever it leaves alone, it leaves alone. */
+async function openGreedy(): Promise<SimulatedWorld> {
+  const stage = await openProxmox();
+  await configure(stage.world, { orphans: { policy: "DeleteOwned", graceSeconds: 60 } });
+  return stage;
+}
+
+function textOf({ proxmox }: SimulatedWorld, id: string): string | undefined {
+  return proxmox.cluster.state.guests[id]?.text;
+}
+
+function writesTo({ requests }: SimulatedWorld, id: string): string[] {
+  const own = requests.filter(({ method, path }) => method !== "GET" && path.includes(id));
+  return own.map(({ method, path }) => `${method} ${path}`);
+}
+
+const uuid = "00000000-0000-4000-8000-00000000f00d";
+
+function markedBy(installation: string, id: string): string {
+  const mark = formatMark({
+    state: "Owned",
+    installation,
+    owner: { namespace: "default", name: "web" },
+    identity: uuid,
+    externalId: id,
+    disks: {},
+    networks: {},
+  });
+  const notes = mark.replaceAll(/[%:#]/g, (character) => encodeURIComponent(character));
+  return `#${notes}\nname: web\nmemory: 512\nsmbios1: uuid=${uuid}\n`;
+}
+
+describe("what is not ours survives every sweep", () => {
+  it("a stranger's stopped machine that has the name of our object", async () => {
+    const stage = await openGreedy();
+    const { world, proxmox } = stage;
+    const stranger = `name: web\nmemory: 512\nscsi0: local-zfs:vm-500-disk-0\nsmbios1: uuid=${uuid}\n`;
+    proxmox.writeGuestFile("pve1", 500, stranger);
+    leaveVolume(proxmox, "vm-500-disk-0");
+    world.start(slow);
+    await ready(stage, "web", { powerState: "Stopped" });
+    await until(world, () => false, longMs);
+    assert.equal(textOf(stage, "500"), stranger);
+    assert.ok(volumeNames(proxmox).includes("vm-500-disk-0"));
+    assert.deepEqual(await listOrphans(world), []);
+    assert.deepEqual(writesTo(stage, "500"), []);
+  });
+
+  it("a machine that was let go, whose object is deleted", async () => {
+    const stage = await openGreedy();
+    const { world } = stage;
+    world.start(slow);
+    const id = await ready(stage, "web", { powerState: "Stopped", deletionPolicy: "Retain" });
+    await world.client.of(virtualMachineKind).delete({ namespace: "default", name: "web" });
+    await until(world, async () => (await getVm(world.client, "web")) === undefined);
+    const text = textOf(stage, id);
+    await until(world, () => false, longMs);
+    assert.ok(text !== undefined && textOf(stage, id) === text);
+    assert.deepEqual(await listOrphans(world), []);
+  });
+
+  it("another installation's machine", async () => {
+    const stage = await openGreedy();
+    const { world, proxmox } = stage;
+    const theirs = markedBy("00000000-0000-4000-8000-00000000beef", "501");
+    proxmox.writeGuestFile("pve1", 501, theirs);
+    world.start(slow);
+    await until(world, () => false, longMs);
+    assert.equal(textOf(stage, "501"), theirs);
+    assert.deepEqual(await listOrphans(world), []);
+    assert.deepEqual(writesTo(stage, "501"), []);
+  });
+
+  it("a copy of our machine, mark and all, under another id", async () => {
+    const stage = await openGreedy();
+    const { world, proxmox } = stage;
+    world.start(slow);
+    const id = await ready(stage, "web", { powerState: "Stopped" });
+    const copy = (textOf(stage, id) ?? "").replace(/uuid=[0-9a-f-]+/, `uuid=${uuid}`);
+    proxmox.writeGuestFile("pve1", 502, copy);
+    await until(world, () => false, longMs);
+    assert.equal(textOf(stage, "502"), copy);
+    assert.deepEqual(await listOrphans(world), []);
+  });
+
+  it("another cluster's disk on a shared storage: it is named, and only a person can say go", async () => {
+    const stage = await openGreedy();
+    const { world, proxmox } = stage;
+    const backing = "shared:192.0.2.2:/export/shared";
+    leaveVolume(proxmox, "700/vm-700-disk-0.raw", { backing });
+    world.start(slow);
+    await until(world, () => false, longMs);
+    const [orphan, ...others] = await listOrphans(world);
+    assert.ok(orphan);
+    assert.deepEqual(others, []);
+    assert.equal(orphan.status?.ownership, "Unattributed");
+    assert.match((orphan.status?.evidence ?? []).join(" "), /another cluster may be using it/);
+    assert.equal(volumeNames(proxmox).length, 1);
+    // By mistake it cannot be decided: the id has to be typed.
+    const typed = decide(world, orphan, { decision: "Destroy", confirm: "shared:something" });
+    await assert.rejects(typed, /confirm/);
+    assert.equal(volumeNames(proxmox).length, 1);
+  });
+
+  it("machines whose Claims and objects an old backup did not know", async () => {
+    const stage = await openGreedy();
+    const { world } = stage;
+    const before = world.start(slow);
+    const ids = [await ready(stage, "a"), await ready(stage, "b", { powerState: "Stopped" })];
+    await before.stop();
+    await forgetAll(stage);
+    const texts = ids.map((id) => textOf(stage, id));
+    world.start(slow);
+    await until(world, () => false, longMs);
+    assert.deepEqual(
+      ids.map((id) => textOf(stage, id)),
+      texts,
+    );
+    for (const id of ids) {
+      const orphan = await orphanOf(world, id);
+      assert.equal(orphan?.status?.ownership, "Marked");
+      assert.equal(reasonOf(orphan), "DecisionNeeded");
+    }
+  });
+});
+
+/** As a folder restored from before they were declared: neither objects nor Claims. */
+async function forgetAll({ world }: SimulatedWorld): Promise<void> {
+  const vms = world.client.of(virtualMachineKind);
+  for (const name of ["a", "b"]) {
+    await vms.patch({ namespace: "default", name }, { merge: { metadata: { finalizers: null } } });
+    await vms.delete({ namespace: "default", name });
+  }
+  for (const { metadata } of await listClaims(world.client)) {
+    await world.client.of(claimKind).delete({ name: metadata.name ?? "" });
+  }
+}

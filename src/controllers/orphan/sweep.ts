@@ -1,0 +1,292 @@
+import { apiVersion, claimKind, orphanKind, virtualMachineKind } from "../../api/index.ts";
+import type {
+  Claim,
+  ClaimSpec,
+  Hypervisor,
+  Orphan,
+  VirtualMachine,
+  VMImage,
+} from "../../api/index.ts";
+import type { Client, Informer } from "../../client/index.ts";
+import type { Seen } from "../../hypervisor/index.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { objectKey } from "../../kernel/object.ts";
+import { ApiError } from "../../kernel/status.ts";
+import { again, settled, type EventRecorder, type Outcome } from "../../runtime/index.ts";
+import { claimName, isHeld, type Ledger } from "../claims/index.ts";
+import type { Connection, Connections } from "../hypervisor/index.ts";
+import { extentOf, isLedgerStranded, planSuspicion } from "./extent.ts";
+import type { Find } from "./find.ts";
+import type { OrphanFigures, SweepMemory, Sweeps } from "./memory.ts";
+import { orphanName } from "./orphan-name.ts";
+import { claimsInDoubt, isKeeper, planFinds, type SweepInput } from "./plan.ts";
+import { planSightings } from "./sightings.ts";
+
+export interface SweepDeps {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly connections: Connections;
+  readonly ledger: Ledger;
+  readonly events: EventRecorder;
+  readonly figures: OrphanFigures;
+  readonly sweeps: Sweeps;
+  readonly hypervisors: Informer<Hypervisor>;
+  /** With the index `hypervisor`. */
+  readonly vms: Informer<VirtualMachine>;
+  readonly images: Informer<VMImage>;
+  /** With the index `system`. */
+  readonly claims: Informer<Claim>;
+  /** With the index `hypervisor`. */
+  readonly orphans: Informer<Orphan>;
+  /** The name of an image's file, wherever it is. */
+  readonly imageFileOf: (image: VMImage) => string;
+  /** Runs an Orphan again. */
+  readonly wakeOrphan: (name: string) => void;
+}
+
+/** How often is looked whether much less is there; it costs nothing. */
+const lookMs = 15_000;
+/** A new leader lets the first rush pass. */
+const firstMs = 5_000;
+/** After a look that was not whole. */
+const retryMs = 60_000;
+/** Two looks in a row that show the same are believed. */
+const believeMs = 60_000;
+/** As many Orphans as are made of one hypervisor. More have one cause, and a person finds it. */
+const orphansMax = 500;
+
+/** One turn of one hypervisor: compares how much is there, and sweeps when it is time. */
+export async function reconcileSweep(key: string, deps: SweepDeps): Promise<Outcome> {
+  const { sweeps, hypervisors, connections, clock } = deps;
+  if (hypervisors.get(key) === undefined) {
+    sweeps.forget(key);
+    deps.figures.forget(key);
+    return settled;
+  }
+  const reach = connections.of(key);
+  // Unreachable or partial is unknown: nothing is concluded, and nothing changes.
+  if (reach.is === "away" || !reach.connection.inventory.isComplete) return again("Unseen", lookMs);
+  const { connection } = reach;
+  const memory = sweeps.of(key);
+  const nowMs = clock.nowMs();
+  if (memory.extent === undefined) memory.nextAtMs = Math.max(memory.nextAtMs, nowMs + firstMs);
+  if (isSuspicious(connection, deps, memory)) return again("Suspicious", lookMs);
+  const blocked = JSON.stringify([...blockedBy(deps.vms.byIndex("hypervisor", key))]);
+  const waitMs = isNews(blocked, memory) ? 0 : memory.nextAtMs - nowMs;
+  if (waitMs > 0) return again("Waiting", Math.min(waitMs, lookMs));
+  const isWhole = await sweep(connection, deps, memory);
+  if (isWhole) memory.blocked = blocked;
+  memory.nextAtMs = nowMs + (isWhole ? connection.spec.orphans.sweepSeconds * 1000 : retryMs);
+  return again("Swept", Math.min(memory.nextAtMs - nowMs, lookMs));
+}
+
+/** Somebody waits for volumes to go who did not before, or does not wait any more. */
+function isNews(blocked: string, { blocked: before = "[]" }: SweepMemory): boolean {
+  return blocked !== before;
+}
+
+/** Whether suddenly much less is there. What goes on being so is believed after a while. */
+function isSuspicious(connection: Connection, deps: SweepDeps, memory: SweepMemory): boolean {
+  const { clock, ledger, events, hypervisors } = deps;
+  const nowMs = clock.nowMs();
+  const held = ledger.heldOn(connection.systemId).map(({ externalId }) => externalId);
+  const extent = extentOf(connection.inventory, held);
+  const gone = planSuspicion(memory.suspicion?.extent ?? memory.extent ?? extent, extent);
+  if (gone.length > 0) {
+    memory.suspicion = { sinceMs: nowMs, gone, extent };
+    memory.quietUntilMs = nowMs + connection.spec.orphans.graceSeconds * 1000;
+    memory.chosen = undefined;
+    const hypervisor = hypervisors.get(connection.name);
+    const message = suspicionText(gone);
+    if (hypervisor)
+      events.event(hypervisor, { type: "Warning", reason: "SuspiciousSweep", message });
+  } else if (memory.suspicion !== undefined && nowMs - memory.suspicion.sinceMs >= believeMs) {
+    memory.suspicion = undefined;
+  }
+  if (memory.suspicion === undefined) memory.extent = extent;
+  deps.figures.suspicious(connection.name, nowMs < memory.quietUntilMs);
+  return memory.suspicion !== undefined;
+}
+
+function suspicionText(gone: readonly string[]): string {
+  return `Suddenly not there any more: ${gone.join(", ")}. Nothing is concluded from that.`;
+}
+
+/** Looks at everything. False where it was not whole: then nothing changes. */
+async function sweep(
+  connection: Connection,
+  deps: SweepDeps,
+  memory: SweepMemory,
+): Promise<boolean> {
+  const { name, systemId, driver } = connection;
+  memory.begun += 1;
+  const swept = memory.begun;
+  const known = deps.claims
+    .byIndex("system", systemId)
+    .filter(({ spec }) => isHeld(spec) && isDeclared(deps, spec));
+  const survey = await driver.survey(known.map(({ spec }) => spec.externalId));
+  if (!survey.ok || survey.value.missing.length > 0) return false;
+  const input = inputOf(connection, deps, survey.value);
+  const seen = await prove(connection, input);
+  if (seen === undefined) return false;
+  const found = planFinds({ ...input, seen });
+  const finds = new Map(found.map((find) => [orphanName(systemId, find), find]));
+  const nowMs = deps.clock.nowMs();
+  const graceMs = connection.spec.orphans.graceSeconds * 1000;
+  const { sightings, due } = planSightings({ finds, before: memory.sightings, nowMs, graceMs });
+  Object.assign(memory, { finds, sightings, swept });
+  await record(connection, deps, due);
+  memory.chosen = chooseByPolicy(connection, deps, memory);
+  const orphans = deps.orphans.byIndex("hypervisor", name);
+  for (const { metadata } of orphans) deps.wakeOrphan(metadata.name ?? "");
+  return true;
+}
+
+function inputOf(
+  { name, systemId, capabilities }: Connection,
+  deps: SweepDeps,
+  survey: SweepInput["survey"],
+): SweepInput {
+  const vms = deps.vms.list();
+  const identities = vms.flatMap(({ status }) => status?.identity ?? []);
+  return {
+    survey,
+    installation: deps.ledger.installation,
+    claims: deps.claims.byIndex("system", systemId),
+    isDeclared: (claim) => isDeclared(deps, claim),
+    identities: new Set(identities),
+    seen: new Map(),
+    imageFiles: new Set(deps.images.list().map(deps.imageFileOf)),
+    blocked: blockedBy(deps.vms.byIndex("hypervisor", name)),
+    mayUnlock: capabilities.includes("Unlock"),
+  };
+}
+
+/** The very object that holds a Claim. One that is on its way out still sees to its machine. */
+function isDeclared({ vms }: SweepDeps, { owner }: ClaimSpec): boolean {
+  const vm = vms.get(objectKey(owner));
+  return vm !== undefined && (owner.uid === undefined || vm.metadata.uid === owner.uid);
+}
+
+/** Ids whose leftover volumes keep a declared machine from being made. */
+function blockedBy(vms: readonly VirtualMachine[]): Map<string, string[]> {
+  const blocked = new Map<string, string[]>();
+  for (const vm of vms) {
+    const id = blockedId(vm);
+    if (id !== undefined) blocked.set(id, [...(blocked.get(id) ?? []), objectKey(vm.metadata)]);
+  }
+  return blocked;
+}
+
+/** The id that a machine cannot have because of volumes that stand under it. */
+export function blockedId({ spec, status }: VirtualMachine): string | undefined {
+  return status?.failure?.category === "OrphanedVolumes" ? spec.externalId : undefined;
+}
+
+/** What stands under Claims whose object is gone, or whose machine is locked. */
+async function prove(
+  { driver }: Connection,
+  input: SweepInput,
+): Promise<Map<string, Seen> | undefined> {
+  const seen = new Map<string, Seen>();
+  for (const { spec } of claimsInDoubt(input)) {
+    const sinceMs = Date.parse(spec.reservedAt ?? "") || 0;
+    const sight = await driver.observe(spec, { sinceMs });
+    if (sight.at === "unknown") return undefined;
+    seen.set(spec.externalId, sight);
+  }
+  return seen;
+}
+
+/** Makes the Orphans that are due. Each is asked for at the server before it is called nobody's. */
+async function record(
+  connection: Connection,
+  deps: SweepDeps,
+  due: readonly string[],
+): Promise<void> {
+  const { name, systemId } = connection;
+  const { finds } = deps.sweeps.of(name);
+  let room = orphansMax - deps.orphans.byIndex("hypervisor", name).length;
+  for (const orphan of due) {
+    const find = finds.get(orphan);
+    if (find === undefined || deps.orphans.get(orphan) !== undefined || room <= 0) continue;
+    if (await isClaimed(deps, systemId, find)) continue;
+    room -= 1;
+    await create(connection, deps, { orphan, find });
+  }
+}
+
+async function create(
+  { name: hypervisor }: Connection,
+  deps: SweepDeps,
+  { orphan, find }: { readonly orphan: string; readonly find: Find },
+): Promise<void> {
+  const { kind, externalId } = find;
+  try {
+    const made = await deps.client.of(orphanKind).create({
+      apiVersion,
+      kind: "Orphan",
+      metadata: { name: orphan },
+      spec: { hypervisor, kind, externalId },
+    });
+    const message =
+      `Found on ${hypervisor}, and nothing declares it: ${kind} ${externalId}. ` +
+      "See berth orphans.";
+    deps.events.event(made, { type: "Warning", reason: "OrphanFound", message });
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.reason !== "AlreadyExists") throw error;
+  }
+}
+
+/** Whether the server knows an owner of what a copy of its objects here did not know. */
+async function isClaimed(
+  deps: SweepDeps,
+  systemId: string,
+  { kind, claim, externalId }: Find,
+): Promise<boolean> {
+  if (kind !== "Machine" && claim === undefined) return false;
+  const name = claim ?? claimName(systemId, externalId);
+  const found = await unlessGone(() => deps.client.of(claimKind).get({ name }));
+  if (found === undefined || !isHeld(found.spec)) return false;
+  const { namespace, name: owner, uid } = found.spec.owner;
+  const vm = await unlessGone(() => {
+    return deps.client.of(virtualMachineKind).get({ namespace, name: owner });
+  });
+  // A lock is found on a machine that is declared.
+  return kind !== "Lock" && vm !== undefined && vm.metadata.uid === uid;
+}
+
+export async function unlessGone<T>(read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 404) throw error;
+    return undefined;
+  }
+}
+
+/** Kinds that the policy may delete: what holds a person's data only if it is proven ours. */
+const deletable: ReadonlySet<string> = new Set(["Machine", "Volume", "ISO"]);
+
+/** One for each sweep, the one that was found first; none while anything looks suspicious. */
+function chooseByPolicy(
+  { name, systemId, spec }: Connection,
+  deps: SweepDeps,
+  { finds, quietUntilMs, sightings }: SweepMemory,
+): string | undefined {
+  if (spec.orphans.policy !== "DeleteOwned" || deps.clock.nowMs() < quietUntilMs) return undefined;
+  const all = deps.claims.byIndex("system", systemId);
+  const held = all.filter((claim) => isHeld(claim.spec) && !isKeeper(claim.spec));
+  const stranded = held.filter((claim) => !isDeclared(deps, claim.spec));
+  if (isLedgerStranded(held.length, stranded.length)) return undefined;
+  const candidates = deps.orphans.byIndex("hypervisor", name).filter(({ metadata, spec: said }) => {
+    const find = finds.get(metadata.name ?? "");
+    if (find === undefined || said.decision !== undefined) return false;
+    const isOurs = find.ownership === "Ours" && find.allowed.includes("Destroy");
+    return isOurs && deletable.has(find.kind);
+  });
+  const firstMsOf = ({ metadata }: Orphan): number => {
+    return sightings.get(metadata.name ?? "")?.firstMs ?? Infinity;
+  };
+  return candidates.toSorted((a, b) => firstMsOf(a) - firstMsOf(b))[0]?.metadata.name;
+}

@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { hypervisorKind } from "../api/index.ts";
+import type { VirtualMachine } from "../api/index.ts";
+import { openProxmox, type SimulatedWorld } from "./testing/simulated-proxmox.ts";
+import { condition, createVm, getVm, isReady, until } from "./testing/world.ts";
+
+async function refused({ world }: SimulatedWorld): Promise<VirtualMachine> {
+  await until(world, async () => (await getVm(world.client, "web"))?.status?.failure !== undefined);
+  const vm = await getVm(world.client, "web");
+  assert.ok(vm);
+  return vm;
+}
+
+function writes({ requests }: SimulatedWorld): string[] {
+  return requests.filter(({ method }) => method !== "GET").map(({ path }) => path);
+}
+
+describe("before the first effect", () => {
+  it("everything that is wrong is named at once, and the most severe decides", async () => {
+    const simulated = await openProxmox();
+    const { world } = simulated;
+    const quotas = [{ namespace: "*", cpu: 1 }];
+    await world.client.of(hypervisorKind).patch({ name: "model" }, { merge: { spec: { quotas } } });
+    world.start();
+    await createVm(world.client, "web", {
+      classRef: { name: "small" },
+      cpu: { cores: 4 },
+      source: { image: { name: "nowhere" } },
+      disks: [{ name: "root", size: "10Gi", storage: "local-zfs" }],
+      networks: [
+        { name: "lan", bridge: "vmbr77" },
+        { name: "dmz", networkRef: { name: "dmz" } },
+      ],
+    });
+    const { status } = await refused(simulated);
+    const message = status?.failure?.message ?? "";
+    assert.match(message, /^5 things are wrong: \(1\) /);
+    const parts = [/bridge vmbr77/, /quota: cpu 4 of 1/, /no VMImage nowhere/, /no VMClass small/];
+    for (const part of [...parts, /no VMNetwork dmz/]) assert.match(message, part);
+    assert.equal(status?.failure?.category, "ConfigurationError");
+    assert.match(status.failure.remedy ?? "", /\(1\) .*\(2\) .*\(3\) /);
+    assert.equal(condition(await getVm(world.client, "web"), "Stalled"), "True ConfigurationError");
+    assert.deepEqual(writes(simulated), []);
+  });
+
+  it("rights that are given nowhere are named, and once granted it goes on", async () => {
+    const simulated = await openProxmox();
+    const { world, proxmox } = simulated;
+    const { roles, acl } = proxmox.cluster.state;
+    const most =
+      "VM.Allocate VM.Audit VM.Config.CPU VM.Config.Memory VM.Config.Network " +
+      "VM.Config.HWType VM.Config.Options VM.Config.Cloudinit VM.Config.CDROM VM.PowerMgmt " +
+      "VM.Monitor VM.Clone VM.Migrate Datastore.AllocateSpace Datastore.AllocateTemplate " +
+      "Datastore.Allocate Datastore.Audit Sys.Audit Sys.AccessNetwork SDN.Use";
+    roles["Most"] = most.split(" ");
+    for (const entry of acl) entry.roleid = "Most";
+    world.start();
+    const disks = [{ name: "root", size: "10Gi", storage: "local-zfs" }];
+    await createVm(world.client, "web", { disks });
+    const { status } = await refused(simulated);
+    assert.equal(status?.failure?.category, "PermissionDenied");
+    assert.match(status.failure.message, /VM\.Config\.Disk/);
+    assert.deepEqual(writes(simulated), [], "a machine without its disk would have been made");
+    roles["Most"] = [...roles["Most"], "VM.Config.Disk"];
+    const isMade = await until(world, async () => isReady(await getVm(world.client, "web")));
+    assert.ok(isMade, JSON.stringify((await getVm(world.client, "web"))?.status));
+  });
+});

@@ -1,0 +1,74 @@
+import { finalizers, virtualMachineKind } from "../../api/index.ts";
+import type { VirtualMachine } from "../../api/index.ts";
+import { again, removeFinalizer, settled, type Outcome } from "../../runtime/index.ts";
+import { endBeginning } from "./beginning.ts";
+import { failVm } from "./failing.ts";
+import { tellEnd } from "./tell-end.ts";
+import { annotationOf, releaseSlots, type ConnectedTurn, type Turn } from "./turn.ts";
+
+/** The machine is gone or was let go: its Claim rests, and the object may go. */
+export async function finish(
+  turn: ConnectedTurn,
+  how: "Retire" | "Release" | "Nothing",
+): Promise<Outcome> {
+  const { deps, claim } = turn;
+  if (claim !== undefined && how === "Retire") await deps.ledger.retire(claim);
+  if (claim !== undefined && how === "Release") {
+    await deps.ledger.release(claim, releaseReason(turn));
+  }
+  if (claim !== undefined) tellEnd(turn, claim.spec, how);
+  return letGo(turn);
+}
+
+function releaseReason({ seen, vm }: Turn): string {
+  const forgotten = annotationOf(vm.metadata, "forget");
+  if (forgotten !== undefined) return `forgotten: ${forgotten}`.slice(0, 1024);
+  if (seen?.at === "foreign" && seen.reason === "Husk") {
+    return "an empty reservation that nothing proves to be ours";
+  }
+  if (seen?.at === "absent") return "its machine was gone, and volumes that have to stay were not";
+  if (seen?.at !== "ours") return "retained by policy";
+  return "retained by policy while it was suspended, so its mark does not say so";
+}
+
+/** Nothing of ours is left, or it was let go: only now may the object go. */
+export async function letGo(turn: Turn): Promise<Outcome> {
+  const { deps, key } = turn;
+  releaseSlots(turn);
+  endBeginning(turn);
+  const objects = deps.client.of(virtualMachineKind);
+  if (turn.claim === undefined && !(await holdsNothing(turn))) return again("NotYet");
+  const left = await removeFinalizer<VirtualMachine>(objects, turn.vm, finalizers.machine);
+  if (left === undefined) deps.vms.forget(key);
+  else deps.vms.note(left);
+  deps.memory.delete(key);
+  return settled;
+}
+
+/** No Claim is held for it: asked of the server, because what lies here may be old. */
+export async function holdsNothing(turn: Turn): Promise<boolean> {
+  const { namespace = "", name = "" } = turn.vm.metadata;
+  const { ledger, vms, client } = turn.deps;
+  turn.vm = vms.note(await client.of(virtualMachineKind).get({ namespace, name }));
+  const { externalId, hypervisor = "" } = turn.vm.status ?? {};
+  if (externalId !== undefined && ledger.systemOf(hypervisor) === undefined) return false;
+  const claim = await ledger.find(turn.vm);
+  return claim.ok && claim.value === undefined;
+}
+
+/**
+ * The hypervisor is gone for good, by a person's word. The Claim goes on saying where the machine
+ * was, so that one which comes back is no orphan; nothing was destroyed.
+ */
+export async function forgetVm(turn: Turn): Promise<Outcome> {
+  const { deps, vm } = turn;
+  const claim = await deps.ledger.find(vm);
+  if (!claim.ok) return failVm(turn, claim.failure);
+  turn.claim = claim.value;
+  const why = `forgotten: ${annotationOf(vm.metadata, "forget") ?? ""}`.slice(0, 1024);
+  if (claim.value !== undefined) await deps.ledger.release(claim.value, why);
+  const where = `the machine ${vm.status?.externalId ?? ""} on ${vm.status?.hypervisor ?? ""}`;
+  const message = `Let go without being seen: ${where}; ${why}`;
+  deps.events.event(vm, { type: "Warning", reason: "Forgotten", message });
+  return letGo(turn);
+}

@@ -1,0 +1,216 @@
+import type { ClaimSpec, VirtualMachine } from "../../api/index.ts";
+import { shapeDifferences } from "../../hypervisor/index.ts";
+import type {
+  Failure,
+  HypervisorDriver,
+  Machine,
+  Mark,
+  NewDisk,
+  Shape,
+} from "../../hypervisor/index.ts";
+import { combined } from "../failures/index.ts";
+import type { Declaration } from "./declaration.ts";
+import { desireMachine, type Desired } from "./desired.ts";
+import type { Declared } from "./next.ts";
+import { planVm } from "./plan.ts";
+import {
+  changeText,
+  fieldChange,
+  planOfChanges,
+  powerChanges,
+  sizeChanges,
+  type Plan,
+  type Planned,
+} from "./plan-changes.ts";
+import { bytesOf } from "./quantities.ts";
+
+/** What of a driver can be asked without a hypervisor. */
+export type Dialect = Pick<HypervisorDriver, "fit" | "changeOf">;
+
+export interface PreviewInput {
+  /** As it is declared now. What of that was applied is what the machine was seen to be. */
+  readonly before: Declaration;
+  readonly after: Declaration;
+  readonly claim: ClaimSpec;
+  readonly dialect: Dialect;
+  readonly nowMs: number;
+}
+
+export interface Preview {
+  readonly plan: Plan;
+  /** Why nothing of it would be done. */
+  readonly refusal?: Failure;
+}
+
+/**
+ * What an edit would do to a machine that stands: field by field, with what each costs, decided by
+ * the same plan that the controller follows. Pure: what was seen comes from the status and the
+ * Claim, and of fields that no status shows, from the declaration that was applied.
+ */
+export function previewVm(input: PreviewInput): Preview {
+  const { before, after, claim, dialect } = input;
+  const machine = seenMachine(before.vm, claim, shapeOf(before, dialect));
+  const desired = desireMachine(after);
+  if (!desired.ok) return { plan: planOfChanges(machine, []), refusal: desired.failure };
+  const { shape, refusals } = dialect.fit(desired.value.shape);
+  const wanted = { ...desired.value, shape };
+  const plan = planOfChanges(machine, changesOf(after.vm, wanted, { machine, dialect, claim }));
+  const [first] = refusals;
+  const refusal = first === undefined ? planRefusal(input, wanted, machine) : combined(refusals);
+  return refusal === undefined ? { plan } : { plan, refusal };
+}
+
+/** Whether a machine that does not stand yet could be had at all, as far as that can be told. */
+export function previewNewVm(after: Declaration, dialect: Dialect): Failure | undefined {
+  const desired = desireMachine(after);
+  if (!desired.ok) return desired.failure;
+  const { refusals } = dialect.fit(desired.value.shape);
+  return refusals.length === 0 ? undefined : combined(refusals);
+}
+
+function shapeOf(declaration: Declaration, dialect: Dialect): Shape {
+  const desired = desireMachine(declaration);
+  return desired.ok ? dialect.fit(desired.value.shape).shape : {};
+}
+
+/** The machine as the status and the Claim tell of it. */
+function seenMachine({ status }: VirtualMachine, claim: ClaimSpec, shape: Shape): Machine {
+  const { externalId, node = "", identity, installation, owner } = claim;
+  const { disks = [], networks = [], powerState: power = "Unknown" } = status ?? {};
+  const slots = (parts: readonly { name: string; device?: string | undefined }[]): Mark["disks"] =>
+    Object.fromEntries(parts.map(({ name, device = "" }) => [name, device]));
+  return {
+    externalId,
+    node,
+    version: "",
+    power,
+    isTemplate: false,
+    identity,
+    mark: {
+      state: "Owned",
+      installation,
+      owner: { namespace: owner.namespace, name: owner.name },
+      identity,
+      externalId,
+      disks: slots(disks),
+      networks: slots(networks),
+    },
+    shape,
+    disks: disks.map(({ name, device: slot = "", volume, storage = "", size = 0 }) => {
+      return { name, slot, volume, storage, sizeBytes: bytesOf(size), bus: "scsi" };
+    }),
+    networks: networks.map(({ name, device: slot = "" }) => ({ name, slot })),
+    pending: [],
+    volumes: [],
+    hasSnapshots: false,
+  };
+}
+
+/** The controller's own plan: if that fails, nothing of the edit is applied. */
+function planRefusal(
+  { after, claim, dialect, nowMs }: PreviewInput,
+  wanted: Desired,
+  machine: Machine,
+): Failure | undefined {
+  const next = planVm({
+    declared: declaredOf(after.vm, wanted, claim),
+    // What it would write down of this machine is not asked here.
+    claim: { ...claim, volumes: [], state: "Bound" },
+    seen: { at: "ours", machine },
+    nowMs,
+    changeOf: dialect.changeOf,
+  });
+  return next.do === "fail" ? next.failure : undefined;
+}
+
+function declaredOf(
+  { spec }: VirtualMachine,
+  desired: Desired,
+  { node = "" }: ClaimSpec,
+): Declared {
+  const { shutdown, updatePolicy, driftPolicy, onMissing, powerState: power } = spec;
+  return {
+    isDeleting: false,
+    fate: "Retain",
+    isProtected: spec.deletionProtection ?? false,
+    shape: desired.shape,
+    disks: desired.disks,
+    onDelete: {},
+    node,
+    power,
+    shutdown,
+    updatePolicy,
+    driftPolicy,
+    onMissing,
+    wantsRestart: false,
+    isEdited: true,
+  };
+}
+
+interface Known {
+  readonly machine: Machine;
+  readonly dialect: Dialect;
+  readonly claim: ClaimSpec;
+}
+
+/** In the order in which they would be made. */
+function changesOf(vm: VirtualMachine, wanted: Desired, known: Known): Planned[] {
+  const { machine, dialect } = known;
+  const differences = shapeDifferences(wanted.shape, machine.shape)
+    // A disk that is new is told by itself.
+    .filter(({ path }) => !/^disks\[[^\]]*\]$/.test(path));
+  return [
+    ...diskChanges(vm, wanted, known),
+    ...sizeChanges(wanted, machine),
+    ...removedParts(wanted.shape, machine.shape),
+    ...differences.map((difference) => {
+      return fieldChange(difference, machine, (path) => dialect.changeOf(path, machine));
+    }),
+    ...powerChanges(vm.spec, machine),
+  ];
+}
+
+function diskChanges(vm: VirtualMachine, { disks }: Desired, known: Known): Planned[] {
+  const declared = new Set(disks.map(({ name }) => name));
+  const gone = known.machine.disks.filter(({ name }) => name !== undefined && !declared.has(name));
+  return [
+    ...disks.flatMap((disk) => diskChange(disk, known)),
+    ...gone.map(({ name = "", volume }) => goneDisk(vm, name, volume)),
+  ];
+}
+
+function diskChange({ name, storage, sizeBytes }: NewDisk, { machine, claim }: Known): Planned[] {
+  const seen = machine.disks.find((disk) => disk.name === name);
+  const field = `spec.disks[${name}]`;
+  if (seen === undefined) {
+    const isKept = claim.volumes?.some(({ disk }) => disk === name) ?? false;
+    const note = isKept ? "The disk that was detached is attached again." : "A disk is made.";
+    return [{ field, to: changeText({ storage, sizeBytes }), effect: "Live", note }];
+  }
+  if (seen.storage === storage) return [];
+  const note = "Its data is copied there, then the old volume goes.";
+  return [{ field: `${field}.storage`, from: seen.storage, to: storage, effect: "Live", note }];
+}
+
+function goneDisk({ spec }: VirtualMachine, name: string, volume: string): Planned {
+  const field = `spec.disks[${name}]`;
+  const isAbsent = spec.disks?.some((disk) => disk.name === name && disk.state === "Absent");
+  if (isAbsent === true) {
+    const note = "state: Absent destroys the disk with its data.";
+    return { field, from: volume, to: "destroyed", effect: "DestroysData", note };
+  }
+  const note = "The disk is kept; the same name attaches it again.";
+  return { field, from: volume, to: "detached", effect: "Live", note };
+}
+
+const partLists = ["networks", "cdroms", "pci", "usb"] as const;
+
+function* removedParts(wanted: Shape, seen: Shape): Iterable<Planned> {
+  for (const list of partLists) {
+    const declared = new Set(wanted[list]?.map(({ name }) => name));
+    for (const { name } of seen[list] ?? []) {
+      if (declared.has(name)) continue;
+      yield { field: `spec.${list}[${name}]`, from: "there", to: "taken off", effect: "Live" };
+    }
+  }
+}
