@@ -453,6 +453,7 @@ const endings: readonly Mutant[] = [
   },
   {
     name: "destroys a disk that should be retained",
+    isOpen: true,
     edits: [
       {
         file: `${controller}/plan-deletion.ts`,
