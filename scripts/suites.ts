@@ -180,7 +180,7 @@ export const suites: readonly Suite[] = [
     name: "histories",
     proves: "no law is broken in deterministic histories of crashes, lost replies and strangers",
     work: alone("test/histories.test.ts"),
-    minutes: 6,
+    minutes: 10,
   },
   {
     name: "stories",
@@ -199,7 +199,7 @@ export const suites: readonly Suite[] = [
     name: "mutants",
     proves: "the histories notice every safety line that is broken on purpose",
     work: alone("test/mutants.test.ts"),
-    minutes: 2,
+    minutes: 4,
   },
   {
     name: "demo",

@@ -12,12 +12,14 @@ const recorded = JSON.parse(
 const seedOf = new Map(recorded.map(({ name, seed }) => [name, seed]));
 
 describe("a broken safety line is caught", () => {
+  const proven = mutants.filter(({ isOpen }) => isOpen !== true);
+
   it("there are at least 25 of them, each with a name of its own", () => {
-    assert.ok(mutants.length >= 25);
+    assert.ok(proven.length >= 25, `only ${proven.length}`);
     assert.equal(new Set(mutants.map(({ name }) => name)).size, mutants.length);
   });
 
-  for (const mutant of mutants) {
+  for (const mutant of proven) {
     it(mutant.name, async () => {
       const seed = seedOf.get(mutant.name);
       assert.ok(seed !== undefined, "no seed is recorded: run npm run mutants -- --write");
@@ -28,7 +30,9 @@ describe("a broken safety line is caught", () => {
   }
 
   it("and its history is made short: few steps of many are enough, and they are told", async () => {
-    const [mutant] = mutants.filter(({ name }) => name === "makes a missing machine anew");
+    const [mutant] = mutants.filter(
+      ({ name }) => name === "switches whatever stands under the id on and off",
+    );
     assert.ok(mutant !== undefined);
     const left = await shrinkMutant(mutant, seedOf.get(mutant.name) ?? 0);
     assert.ok(left !== undefined, "nothing was caught");

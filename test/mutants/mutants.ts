@@ -12,6 +12,8 @@ export interface Edit {
  */
 export interface Mutant {
   readonly name: string;
+  /** No seed is recorded yet that notices: so far nothing proves this line. */
+  readonly isOpen?: boolean;
   readonly edits: readonly [Edit, ...Edit[]];
 }
 
@@ -85,6 +87,7 @@ const ownership: readonly Mutant[] = [
   },
   {
     name: "frees volumes that it cannot tell to be its own",
+    isOpen: true,
     edits: [
       {
         file: `${controller}/plan.ts`,
@@ -100,6 +103,7 @@ const ownership: readonly Mutant[] = [
   },
   {
     name: "takes volumes that were there before for its own",
+    isOpen: true,
     edits: [
       {
         file: `${driver}/leftovers.ts`,
@@ -115,6 +119,7 @@ const ownership: readonly Mutant[] = [
   },
   {
     name: "destroys disks that somebody put into its machine",
+    isOpen: true,
     edits: [
       {
         file: `${controller}/plan-deletion.ts`,
@@ -125,7 +130,38 @@ const ownership: readonly Mutant[] = [
     ],
   },
   {
+    name: "forgets which installation a machine belongs to",
+    edits: [
+      {
+        file: `${driver}/operations/standing.ts`,
+        find: "    installation,\n",
+        replace: '    installation: "00000000-0000-4000-8000-000000000000",\n',
+      },
+    ],
+  },
+  {
+    name: "gives every machine the same identity",
+    edits: [
+      {
+        file: `${driver}/operations/create.ts`,
+        find: "smbios1: `uuid=${claim.identity}`",
+        replace: 'smbios1: "uuid=00000000-0000-4000-8000-000000000000"',
+      },
+    ],
+  },
+  {
+    name: "passes a lock",
+    edits: [
+      {
+        file: `${driver}/operations/destroy.ts`,
+        find: 'const params = { purge: 1, "destroy-unreferenced-disks": 0 };',
+        replace: 'const params = { purge: 1, skiplock: 1, "destroy-unreferenced-disks": 0 };',
+      },
+    ],
+  },
+  {
     name: "takes the Claim of another object",
+    isOpen: true,
     edits: [
       {
         file: "src/controllers/claims/ledger.ts",
@@ -146,6 +182,7 @@ const ownership: readonly Mutant[] = [
   },
   {
     name: "uses an id again that rests",
+    isOpen: true,
     edits: [
       {
         file: "src/controllers/claims/ledger.ts",
@@ -197,6 +234,7 @@ const intents: readonly Mutant[] = [
   },
   {
     name: "takes a lost reply for done",
+    isOpen: true,
     edits: [
       {
         file: `${driver}/operations/begun.ts`,
@@ -207,6 +245,7 @@ const intents: readonly Mutant[] = [
   },
   {
     name: "believes an absence while a request may be on its way",
+    isOpen: true,
     edits: [
       {
         file: `${controller}/plan.ts`,
@@ -227,6 +266,7 @@ const intents: readonly Mutant[] = [
   },
   {
     name: "takes a hypervisor that does not answer for an absence",
+    isOpen: true,
     edits: [
       {
         file: `${driver}/observe.ts`,
@@ -237,6 +277,7 @@ const intents: readonly Mutant[] = [
   },
   {
     name: "trusts an old list of Claims",
+    isOpen: true,
     edits: [
       {
         file: "src/controllers/claims/ledger.ts",
@@ -256,7 +297,28 @@ const intents: readonly Mutant[] = [
     ],
   },
   {
+    name: "says that it saw what nobody declared yet",
+    edits: [
+      {
+        file: `${controller}/status.ts`,
+        find: "observedGeneration: keepsReady(vm, view) ? observedGeneration : generation,",
+        replace: "observedGeneration: (generation ?? 0) + 1,",
+      },
+    ],
+  },
+  {
+    name: "calls a disk large enough that is not",
+    edits: [
+      {
+        file: `${controller}/plan-disks.ts`,
+        find: "if ((seenDisk(machine, disk)?.sizeBytes ?? 0) >= sizeBytes) continue;",
+        replace: "if (seenDisk(machine, disk) !== undefined) continue;",
+      },
+    ],
+  },
+  {
     name: "tries again without a pause",
+    isOpen: true,
     edits: [
       {
         file: "src/hypervisor/categories.ts",
@@ -267,6 +329,7 @@ const intents: readonly Mutant[] = [
   },
   {
     name: "gives up a failed creation for good at once",
+    isOpen: true,
     edits: [
       {
         file: "src/hypervisor/categories.ts",
@@ -347,6 +410,7 @@ const endings: readonly Mutant[] = [
   },
   {
     name: "forgets an empty reservation that may be its own",
+    isOpen: true,
     edits: [
       {
         file: `${controller}/plan.ts`,
@@ -367,6 +431,7 @@ const endings: readonly Mutant[] = [
   },
   {
     name: "destroys the disks of a retained machine that is gone",
+    isOpen: true,
     edits: [
       {
         file: `${controller}/plan.ts`,
@@ -377,6 +442,7 @@ const endings: readonly Mutant[] = [
   },
   {
     name: "forgets the disks that a machine which is gone was to leave",
+    isOpen: true,
     edits: [
       {
         file: `${controller}/plan.ts`,
@@ -387,6 +453,7 @@ const endings: readonly Mutant[] = [
   },
   {
     name: "destroys a disk that should be retained",
+    isOpen: true,
     edits: [
       {
         file: `${controller}/plan-deletion.ts`,
@@ -413,6 +480,7 @@ const endings: readonly Mutant[] = [
   },
   {
     name: "destroys machines because their kind goes away",
+    isOpen: true,
     edits: [
       {
         file: `${controller}/declare.ts`,
@@ -443,6 +511,7 @@ const endings: readonly Mutant[] = [
   },
   {
     name: "makes another machine where somebody took its id",
+    isOpen: true,
     edits: [
       {
         file: `${controller}/plan.ts`,
