@@ -1,4 +1,5 @@
 import type { Dice } from "./dice.ts";
+import { isProvable } from "./provable.ts";
 import type { Site } from "./site.ts";
 import type { World } from "./world.ts";
 
@@ -262,10 +263,10 @@ export class Hands {
 
   /** With the machine went the proof of what the Claim does not know yet: nobody can tell it. */
   #disown(site: Site, id: string): void {
-    const known = this.#world.records.claimOf(site.name, id)?.spec.volumes ?? [];
-    for (const { key, name, vmid } of site.guestVolumes()) {
-      const isKnown = known.some((volume) => volume.id.endsWith(`:${name}`));
-      if (vmid === id && !isKnown) site.volumes.set(key, { by: "nobody", uid: undefined });
+    const claim = this.#world.records.claimOf(site.name, id)?.spec ?? {};
+    for (const { key, backing, name, vmid } of site.guestVolumes()) {
+      if (vmid !== id || isProvable(claim, { backing, name })) continue;
+      site.volumes.set(key, { by: "nobody", uid: undefined });
     }
   }
 
