@@ -247,6 +247,13 @@ export const suites: readonly Suite[] = [
     long: true,
   },
   {
+    name: "hardship",
+    proves: "full and refusing disks, clocks that jump and an old backup delete and double nothing",
+    work: alone("test/real/hardship.test.ts"),
+    minutes: 5,
+    long: true,
+  },
+  {
     name: "kube-apiserver",
     proves:
       "the controllers keep their word on a real Kubernetes API, also when the leader is killed",

@@ -3,6 +3,7 @@ import type { Informer } from "../client/index.ts";
 import { NetworkError } from "../client/index.ts";
 import type { Inventory, InventoryMachine } from "../hypervisor/index.ts";
 import { objectKey, type KubeObject } from "../kernel/object.ts";
+import { ApiError } from "../kernel/status.ts";
 import {
   createEventRecorder,
   ownObjects,
@@ -342,6 +343,12 @@ function keysOf(vms: Informer<VirtualMachine>, index: string, value: string): st
 }
 
 function classify(error: unknown): ReturnType<NonNullable<ControllerOptions["classify"]>> {
-  if (!(error instanceof NetworkError)) return undefined;
+  if (!isAway(error)) return undefined;
   return { category: "ApiUnreachable", policy: apiAwayPolicy };
+}
+
+/** No answer, or that it takes nothing now: unavailable, or its disk is full. */
+function isAway(error: unknown): boolean {
+  if (error instanceof NetworkError) return true;
+  return error instanceof ApiError && (error.code === 503 || error.code === 507);
 }

@@ -76,7 +76,7 @@ function planVmSend(input: PlanInput, at: At, { held, entry }: Coming): Next {
   const { claim, machine } = at;
   const isThere = machine.volumes.some(({ id }) => id === entry.id);
   const known = claim.volumes?.find(({ id }) => id === entry.id);
-  if (isThere && known !== undefined && known.onDelete !== "Retain") return dropped(held, entry.id);
+  if (isThere && known?.onDelete === "Delete") return dropped(held, entry.id);
   const step = handOverStep(at, held, entry);
   return planVmSlot(input, at, { held, entry }) ?? bothUnlocked(input, step, [machine, held]);
 }
@@ -91,11 +91,11 @@ function planVmArrived(
   const { id } = entry;
   const step = handOverStep(at, held, entry);
   const isThere = machine.volumes.some((one) => one.id === id);
-  const known = claim.volumes?.find((one) => one.id === id)?.onDelete;
+  const known = claim.volumes?.find((one) => one.id === id);
   // Work that was cut short and then finished: the machine's own name for it leads to nothing now.
-  const isProven = !isThere || input.lastDone === step.intent || known === "Delete";
+  const isProven = !isThere || input.lastDone === step.intent || known?.onDelete === "Delete";
   if (!isProven) return bothUnlocked(input, step, [machine, held]);
-  if (known === "Retain") {
+  if (known !== undefined && known.onDelete !== "Delete") {
     return { do: "record", change: { volumes: withoutData(claim, id, isThere) } };
   }
   const volumes = (held.claim.volumes ?? []).map((one) => {

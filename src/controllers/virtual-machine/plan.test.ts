@@ -463,6 +463,10 @@ function keeperCases(): Case[] {
   };
   const named = { ...claim, keeper: { externalId: "101", identity: "k" } };
   const stopped = { declared: leaving, seen: ours({ power: "Stopped", volumes: withByHand }) };
+  const since = "2026-01-02T03:04:05Z";
+  // As after an old backup: it has a name, and nothing says what becomes of it.
+  const byHand = { ...volume, id: "store:byHand", disk: "old", state: "Detached", since } as const;
+  const unsaid = { ...named, volumes: [...(claim.volumes ?? []), byHand] };
   const bound: ClaimSpec = { ...keeperClaim, state: "Bound", everStood: true };
   const entry = {
     id: "store:byHand",
@@ -539,6 +543,11 @@ function keeperCases(): Case[] {
     {
       reason: "then it is handed over",
       input: { ...stopped, claim: named, ...view(coming, at(slot)) },
+      next: "step HandOver",
+    },
+    {
+      reason: "also if no spec ever said what becomes of it",
+      input: { ...stopped, claim: unsaid, ...view(coming, at(slot)) },
       next: "step HandOver",
     },
     {

@@ -35,8 +35,20 @@ export async function settleOperation(
   const task = await taskOf(turn, operation);
   if (!task.ok) return failVm(turn, task.failure);
   if (task.value !== undefined) return lookAtTask(turn, operation, task.value);
-  const deadlineMs = Date.parse(operation.deadline ?? operation.since);
-  return { intent: operation.intent, deadlineMs };
+  return { intent: operation.intent, deadlineMs: deadlineOf(turn, operation) };
+}
+
+/**
+ * Until when a request may still take effect. A wall clock that was set back must not make that an
+ * hour: since this process saw the operation, no more time has to pass than from its beginning.
+ */
+function deadlineOf({ memory, deps }: ConnectedTurn, operation: StatusOperation): number {
+  const { id, since, deadline = since } = operation;
+  const wallMs = Date.parse(deadline);
+  const monotonicMs = deps.clock.monotonicMs();
+  if (memory.open?.id !== id) memory.open = { id, seenMs: monotonicMs };
+  const leftMs = wallMs - Date.parse(since) - (monotonicMs - memory.open.seenMs);
+  return Math.min(wallMs, deps.clock.nowMs() + leftMs);
 }
 
 /** The task of an open operation: what this process or an earlier one knows, else recalled. */

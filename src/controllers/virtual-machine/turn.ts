@@ -73,6 +73,8 @@ export interface VmMemory {
     /** So long after that it was seen running. */
     runningMs?: number;
   };
+  /** The operation whose outcome is not known, and since when on the monotonic clock we know it. */
+  open?: { readonly id: string; readonly seenMs: number };
   /** The operation whose outcome is known. */
   settledId?: string;
   lease?: SlotLease;

@@ -212,8 +212,9 @@ class History {
   /** Law 8: when all is as declared, nothing more is written. */
   async #demandRest(): Promise<void> {
     const { records, wires } = this.#world;
-    // What was just learned is still written down, and agents come up a while after their guests.
-    await this.#passUntil(this.#isQuietFor(this.#isPatient ? settleMs : 50_000), settleMs);
+    // What was just learned is still written down, agents come up a while after their guests, and
+    // a cluster that shows suddenly less is believed after a minute.
+    await this.#passUntil(this.#isQuietFor(this.#isPatient ? settleMs : 70_000), settleMs);
     const hypervisorWrites = (): number => {
       return [...wires.values()].reduce((sum, { writes }) => sum + writes, 0);
     };
