@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { ClaimSpec } from "../../api/index.ts";
 import { isProvable } from "./provable.ts";
 
-const claim = {
+const claim: Pick<ClaimSpec, "node" | "volumes"> = {
   node: "pve3",
   volumes: [{ id: "local-zfs:vm-114-disk-0", role: "Disk", state: "Attached" }],
-} as const;
+};
 const name = "vm-114-disk-0";
 
 describe("what a Claim proves of a volume whose machine is gone", () => {

@@ -7,9 +7,9 @@ interface Lying {
 }
 
 /**
- * Whether a Claim alone proves a volume to be Berth's when its machine is gone: it names the volume,
- * and the volume lies where the Claim's node sees it. On a storage that only its node sees, the same
- * name on another node is another volume, which may be anybody's.
+ * Whether a Claim alone proves a volume to be Berth's when its machine is gone: it names the
+ * volume, and the volume lies where the Claim's node sees it. On a storage that only its node sees,
+ * the same name on another node is another volume, which may be anybody's.
  */
 export function isProvable(
   { node, volumes = [] }: Pick<ClaimSpec, "node" | "volumes">,
