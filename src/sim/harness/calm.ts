@@ -29,15 +29,17 @@ const remedies: Readonly<Record<string, (stuck: Stuck, helpers: Helpers) => stri
     people.change(name, { spec: { onMissing: "Recreate" } });
     return undefined;
   },
-  IdentityConflict: ({ vm, site, id, name }, { world, people, hands }) => {
+  IdentityConflict: ({ vm, site, id, name, message }, { world, people, hands }) => {
     // Two objects chose the same id: only one of them can have it.
     const owner = world.records.claimOf(vm.spec.hypervisorRef.name, id)?.spec.owner.name;
     if (owner !== undefined && owner !== name) {
       people.delete(name);
       return undefined;
     }
-    if (site.guests.get(id)?.by !== "person") return `nobody else has ${id}`;
-    hands.clear(site, id);
+    // A copy of its file that somebody made refers to its disks.
+    const other = /VM (\d+) uses the volume/.exec(message)?.[1] ?? id;
+    if (site.guests.get(other)?.by !== "person") return `nobody else has ${other}`;
+    hands.clear(site, other);
     return undefined;
   },
   LockError: ({ site, id }, { hands }) => {
