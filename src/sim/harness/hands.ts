@@ -238,6 +238,7 @@ export class Hands {
   /** What a remedy asks of a person. */
   clearLock(site: Site, id: string): void {
     site.model.setLock(Number(id), undefined);
+    site.backups.delete(id);
     this.#say(site, `unlocks ${id}`);
   }
 
@@ -257,6 +258,7 @@ export class Hands {
       for (const volume of own) site.goneByHand.add(volume);
     }
     site.guests.delete(id);
+    site.backups.delete(id);
     site.personActed(id);
   }
 
