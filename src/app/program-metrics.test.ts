@@ -43,13 +43,13 @@ test("calls to hypervisors are counted by endpoint and status, and are time outs
   }, "pve");
   let outsideMs = 0;
   const run = async (): Promise<void> => {
-    for (let i = 0; i < 5; i++) await send({ method: "GET", path: "/nodes/a/qemu/7/config" });
+    for (let i = 0; i < 5; i++) await send({ method: "GET", path: "/nodes/a/qemu/7/pending" });
   };
   await outside.run(run, (ms) => (outsideMs = ms));
   assert.equal(outsideMs, 500);
   const text = await metrics.text();
   for (const status of ["200", "599", "lost", "unreachable", "fenced"]) {
-    const endpoint = 'method="GET",endpoint="/nodes/{node}/qemu/{vmid}/config"';
+    const endpoint = 'method="GET",endpoint="/nodes/{node}/qemu/{vmid}/pending"';
     assert.ok(
       text.includes(`berth_hypervisor_calls_total{${endpoint},status="${status}"} 1`),
       text,

@@ -95,6 +95,31 @@ describe("a disc of our own for the first boot", () => {
     assert.ok(!(claim?.spec.volumes ?? []).some(({ role }) => role === "CloudInit"));
   });
 
+  it("is put where the machine is, if somebody moves that meanwhile", async () => {
+    const moves: { node: string }[] = [];
+    const stage = await openProxmox("8.4", {
+      between: async (request, send) => {
+        const reply = await send(request);
+        const guest =
+          moves.length === 0 && request.path.endsWith("/upload") ? guests()[0] : undefined;
+        if (guest !== undefined) {
+          guest.node = guest.node === "pve1" ? "pve2" : "pve1";
+          moves.push(guest);
+        }
+        return reply;
+      },
+    });
+    const guests = (): { node: string }[] => Object.values(stage.proxmox.cluster.state.guests);
+    const { world } = stage;
+    world.start();
+    await createSecret(world);
+    await createVm(world.client, "web", spec);
+    const isMade = await until(world, async () => isReady(await getVm(world.client, "web")));
+    const vm = await getVm(world.client, "web");
+    assert.ok(isMade && moves.length === 1, JSON.stringify(vm?.status));
+    assert.equal(vm?.status?.node, moves[0]?.node);
+  });
+
   it("costs at most 7 writes and 8 reads with its machine", async () => {
     const { world, requests } = await openProxmox("9.2");
     world.start();

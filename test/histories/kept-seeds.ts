@@ -17,5 +17,6 @@ export const keptSeeds: readonly { readonly seed: number; readonly found: string
   { seed: 2007, found: "who no longer led wrote the ledger with old news" },
   { seed: 10_940, found: "a machine stopped twice between ticks was left off" },
   { seed: 11_121, found: "a machine without its own disk waited for an image" },
+  { seed: 12_037, found: "three stuck on one stranger, and the remedy of one belied the others" },
   { seed: 20_059, found: "a machine replaced while it was looked at was called missing" },
 ];

@@ -21,9 +21,9 @@ export function planVmSeed(input: PlanInput, claim: ClaimSpec, machine: Machine)
     const entry: ClaimVolume = { id: fileName, role: "CloudInit", storage, state: "Attached" };
     return { do: "record", change: { volumes: [...(claim.volumes ?? []), entry] } };
   }
-  const intent = putIntent(wanted);
-  if (input.lastDone === intent) return undefined;
   const { node } = machine;
+  const intent = putIntent(wanted, node);
+  if (input.lastDone === intent) return undefined;
   const operation = { kind: "putSeed", claim, node, storage, fileName, content } as const;
   return stepOrWait(input, { name: "PutSeed", operation, intent }, machine.lock);
 }
@@ -42,8 +42,9 @@ function wantedDisc(input: PlanInput, claim: ClaimSpec, machine: Machine): SeedD
   return seedDisc(seed, claim.identity, machine);
 }
 
-function putIntent({ storage, fileName }: SeedDisc): string {
-  return `Put the data of the first boot onto ${storage}, as ${fileName}.`;
+/** With the node: whoever was moved meanwhile needs the disc where it is now. */
+function putIntent({ storage, fileName }: SeedDisc, node: string): string {
+  return `Put the data of the first boot onto ${storage} of ${node}, as ${fileName}.`;
 }
 
 /** Ejected when the guest has read it, and never before it ran; then removed. */

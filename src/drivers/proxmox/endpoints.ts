@@ -118,6 +118,16 @@ const writes: readonly EndpointLine[] = [
     rights: "Datastore.Allocate",
     why: "free one volume or file of ours",
   },
+  {
+    method: "DELETE",
+    path: "/nodes/{node}/tasks/{upid}",
+    why: "`berth cancel`: end a task of our own",
+  },
+  {
+    method: "POST",
+    path: "/access/ticket",
+    why: "only where `spec.unlockCredentials` is given: to clear a dead lock of our own",
+  },
   { method: "POST", path: "/cluster/ha/resources", rights: ha, why: "watch over a machine" },
   { method: "PUT", path: "/cluster/ha/resources/{sid}", rights: ha, why: "change that" },
   { method: "DELETE", path: "/cluster/ha/resources/{sid}", rights: ha, why: "end that" },

@@ -22,36 +22,32 @@ interface Stuck {
   readonly message: string;
 }
 
-/** What its failure asks of a person. Each answers what is not true of it, if anything is not. */
-const remedies: Readonly<Record<string, (stuck: Stuck, helpers: Helpers) => string | undefined>> = {
+/** What its failure asks of a person, or what is not true of it. */
+type Answer = (() => void) | string;
+
+const remedies: Readonly<Record<string, (stuck: Stuck, helpers: Helpers) => Answer>> = {
   Missing: ({ site, id, name }, { people }) => {
     if (site.guests.get(id)?.by === "berth") return `${id} is there`;
-    people.change(name, { spec: { onMissing: "Recreate" } });
-    return undefined;
+    return () => people.change(name, { spec: { onMissing: "Recreate" } });
   },
-  IdentityConflict: ({ vm, site, id, name }, { world, people, hands }) => {
+  IdentityConflict: ({ vm, site, id, name, message }, { world, people, hands }) => {
     // Two objects chose the same id: only one of them can have it.
     const owner = world.records.claimOf(vm.spec.hypervisorRef.name, id)?.spec.owner.name;
-    if (owner !== undefined && owner !== name) {
-      people.delete(name);
-      return undefined;
-    }
-    if (site.guests.get(id)?.by !== "person") return `nobody else has ${id}`;
-    hands.clear(site, id);
-    return undefined;
+    if (owner !== undefined && owner !== name) return () => people.delete(name);
+    // A copy of its file that somebody made refers to its disks.
+    const other = /VM (\d+) uses the volume/.exec(message)?.[1] ?? id;
+    if (site.guests.get(other)?.by !== "person") return `nobody else has ${other}`;
+    return () => hands.clear(site, other);
   },
   LockError: ({ site, id }, { hands }) => {
     if (site.value(id, "lock") === undefined) return `${id} has no lock`;
     // An empty reservation is of no use to anybody; a machine is.
-    if (site.value(id, "name") === undefined) hands.clear(site, id);
-    else hands.clearLock(site, id);
-    return undefined;
+    const isEmpty = site.value(id, "name") === undefined;
+    return () => (isEmpty ? hands.clear(site, id) : hands.clearLock(site, id));
   },
   OrphanedVolumes: ({ site, id }, { hands }) => {
     const isThere = [...site.guestVolumes()].some(({ vmid }) => vmid === id);
-    if (!isThere) return `there is no volume of ${id}`;
-    hands.clear(site, id);
-    return undefined;
+    return isThere ? () => hands.clear(site, id) : `there is no volume of ${id}`;
   },
   ReplacementRequired: ({ vm, site, id, name, message }, { people }) => {
     // A machine that was let go of is taken back as it is, and its disks may have grown since.
@@ -72,38 +68,42 @@ const remedies: Readonly<Record<string, (stuck: Stuck, helpers: Helpers) => stri
       ...disk,
       size: found.get(disk.name) ?? disk.size,
     }));
-    people.change(name, { spec: { disks } });
-    return undefined;
+    return () => people.change(name, { spec: { disks } });
   },
   CreationFailed: ({ site, name, message }, { people }) => {
     // Its own disk is gone: of that machine nothing can be made any more.
     const lost = /volume '[^:']+:([^']+)' does not exist/.exec(message)?.[1];
     const isThere = [...site.guestVolumes()].some((volume) => volume.name === lost);
     if (lost === undefined || isThere) return "no disk of it is lost";
-    people.delete(name);
-    return undefined;
+    return () => people.delete(name);
   },
 };
 
 /**
- * Does for a machine that is stuck what its failure asks of a person. First it has to be true: what
- * the failure says must be so on the hypervisor, and it must be something that Berth may not mend.
+ * Does for machines that are stuck what their failures ask of a person. First each has to be true:
+ * what the failure says must be so on the hypervisor, and it must be something that Berth may not
+ * mend. All are judged before anybody acts, because several may be stuck on the same thing.
  */
-export function remedy(vm: VirtualMachine, helpers: Helpers): void {
+export function remedyAll(stuck: readonly VirtualMachine[], helpers: Helpers): void {
+  const acts = stuck.map((vm) => remedyOf(vm, helpers));
+  for (const act of acts) act();
+}
+
+function remedyOf(vm: VirtualMachine, helpers: Helpers): () => void {
   const { failure, plan } = vm.status ?? {};
   const name = vm.metadata.name ?? "";
   if (plan !== undefined) {
     const approved = { annotations: { [annotations.approve]: plan.hash } };
-    return helpers.people.change(name, { metadata: approved });
+    return () => helpers.people.change(name, { metadata: approved });
   }
-  const act = remedies[failure?.category ?? ""];
-  if (failure === undefined || act === undefined) {
+  const remedy = remedies[failure?.category ?? ""];
+  if (failure === undefined || remedy === undefined) {
     throw new Violation(8, `${name} stalls: ${JSON.stringify(vm.status)}`);
   }
   const { category, message } = failure;
-  const untrue = act({ vm, name, message, ...placeOf(vm, helpers.world) }, helpers);
-  if (untrue === undefined) return;
-  throw new Violation(7, `${name} says ${category} (${message}), but ${untrue}`);
+  const answer = remedy({ vm, name, message, ...placeOf(vm, helpers.world) }, helpers);
+  if (typeof answer !== "string") return answer;
+  throw new Violation(7, `${name} says ${category} (${message}), but ${answer}`);
 }
 
 function placeOf(

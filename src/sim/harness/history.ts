@@ -1,6 +1,6 @@
 import type { VirtualMachine } from "../../api/index.ts";
 import type { Release } from "../proxmox/index.ts";
-import { demandSpec, remedy } from "./calm.ts";
+import { demandSpec, remedyAll } from "./calm.ts";
 import { Dice } from "./dice.ts";
 import { demandNothingLeft } from "./ending.ts";
 import { Hands } from "./hands.ts";
@@ -190,7 +190,7 @@ class History {
       }
       const stuck = all().filter((vm) => !isWell(vm));
       if (stuck.length === 0) break;
-      for (const vm of stuck) remedy(vm, { world, people: this.#people, hands: this.#hands });
+      remedyAll(stuck, { world, people: this.#people, hands: this.#hands });
       await this.#pass(noticeMs);
       await this.#waitUntil(areWell);
     }
@@ -247,9 +247,7 @@ class History {
       if (!(await this.#passUntil(isOver, removeMs))) {
         throw new Violation(8, `minutes after its deletion ${this.#unsettled()}`);
       }
-      for (const vm of records.vms.values()) {
-        remedy(vm, { world, people: this.#people, hands: this.#hands });
-      }
+      remedyAll([...records.vms.values()], { world, people: this.#people, hands: this.#hands });
       await this.#waitUntil(() => records.vms.size === 0);
     }
     if (records.vms.size > 0) throw new Violation(8, `cannot be deleted: ${this.#unsettled()}`);
