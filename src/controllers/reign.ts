@@ -277,6 +277,10 @@ export class Reign {
     const vms = this.#ground.informers.vms.byIndex("hypervisor", name);
     const failed = vms.filter(({ status }) => status?.failure !== undefined);
     this.#wakePaced(failed.map(({ metadata }) => objectKey(metadata)));
+    // A node or a storage that came back may have files.
+    for (const { metadata } of this.#ground.informers.images.list()) {
+      this.#controllers.image.wake(objectKey(metadata));
+    }
   }
 
   #wakeHeld(name: string): void {

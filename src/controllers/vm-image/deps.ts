@@ -30,8 +30,8 @@ export interface ImageDeps {
 
 /** What a process remembers of an image. All of it can be lost: the file's name tells. */
 export interface ImageMemory {
-  /** When a volume was last looked for, and under which generation it was found. */
-  looked?: { readonly atMs: number; readonly generation: number };
+  /** When a volume was last looked for, under which generation, and on which storages. */
+  looked?: { readonly atMs: number; readonly generation: number; readonly where: string };
   upload?: Upload;
   /** So many bytes were sent, and have to be there. */
   sent?: number;

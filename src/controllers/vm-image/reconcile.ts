@@ -14,11 +14,13 @@ import { bringTo } from "./bring.ts";
 import type { ImageDeps } from "./deps.ts";
 import { fileNameOf, isAt, planTargets, unmetWishes, type Copy, type ImageHost } from "./plan.ts";
 import { removeOld } from "./removal.ts";
-import { findVolume } from "./steps.ts";
+import { findVolume, imageStorages } from "./steps.ts";
 import { memoryOf, rest, trouble } from "./writing.ts";
 
 /** A volume that was found is not looked for again so soon, however many machines come from it. */
 const foundMs = 15 * 60_000;
+/** A node that did not tell what it has is asked again. */
+const partialMs = 30_000;
 const uploadMs = 2_000;
 
 /** Finds out where an image is, and brings it to one more place where it is needed. */
@@ -39,22 +41,31 @@ async function find(image: VMImage, deps: ImageDeps): Promise<Outcome> {
   const reach = deps.connections.of((volume ?? template)?.hypervisorRef.name ?? "");
   if (reach.is === "away") return trouble(image, deps, { copies: [], failure: reach.failure });
   if (volume === undefined) return rest(image, deps, []);
-  if (wasFoundLately(image, deps)) return settled;
+  if (wasFoundLately(image, deps, reach.connection)) return settled;
   const found = await findVolume(reach.connection, volume.id);
   if (!found.ok) return trouble(image, deps, { copies: [], failure: found.failure });
+  const { copies, isWhole } = found.value;
   // A disk of a machine is no image file, and yet can be copied: only preflight can tell.
-  return rest(image, deps, found.value);
+  const outcome = await rest(image, deps, copies);
+  if (isWhole) return outcome;
+  delete memoryOf(image, deps).looked;
+  return again("Partial", partialMs);
 }
 
 /** If not, it is noted that it is looked for now. */
-function wasFoundLately(image: VMImage, deps: ImageDeps): boolean {
+function wasFoundLately(image: VMImage, deps: ImageDeps, { inventory }: Connection): boolean {
   const memory = memoryOf(image, deps);
   const { generation = 0 } = image.metadata;
   const nowMs = deps.clock.nowMs();
   const { looked } = memory;
-  const isSame = looked?.generation === generation && (image.status?.copies ?? []).length > 0;
-  if (isSame && nowMs - looked.atMs < foundMs) return true;
-  memory.looked = { atMs: nowMs, generation };
+  const where = imageStorages(inventory)
+    .map(({ node, name }) => `${node}/${name}`)
+    .toSorted()
+    .join();
+  const isSame = looked?.generation === generation && looked.where === where;
+  const isFound = (image.status?.copies ?? []).length > 0;
+  if (isSame && isFound && nowMs - looked.atMs < foundMs) return true;
+  memory.looked = { atMs: nowMs, generation, where };
   return false;
 }
 

@@ -1,5 +1,5 @@
 import type { VMImage } from "../../api/index.ts";
-import type { Answer, ImageFile } from "../../hypervisor/index.ts";
+import type { Answer, ImageFile, Inventory } from "../../hypervisor/index.ts";
 import type { Connection } from "../hypervisor/index.ts";
 import { fileNameOf, placeOf, useOf, type Copy, type Target } from "./plan.ts";
 
@@ -7,11 +7,10 @@ import { fileNameOf, placeOf, useOf, type Copy, type Target } from "./plan.ts";
 export async function findVolume(
   connection: Connection,
   volume: string,
-): Promise<Answer<readonly Copy[]>> {
+): Promise<Answer<{ readonly copies: readonly Copy[]; readonly isWhole: boolean }>> {
   const copies = new Map<string, Copy>();
   let failure: Answer<never> | undefined;
-  for (const row of connection.inventory.storages) {
-    if (!row.contents.includes("Images") || !row.isUsable) continue;
+  for (const row of imageStorages(connection.inventory)) {
     const files = await connection.driver.images({ node: row.node, storage: row.name });
     if (!files.ok) {
       failure ??= files;
@@ -26,7 +25,12 @@ export async function findVolume(
   }
   // What a node does not tell now is no reason to do without the others.
   if (failure !== undefined && copies.size === 0) return failure;
-  return { ok: true, value: [...copies.values()] };
+  return { ok: true, value: { copies: [...copies.values()], isWhole: failure === undefined } };
+}
+
+/** The storages that image files can lie on and that can be asked now. */
+export function imageStorages({ storages }: Inventory): Inventory["storages"] {
+  return storages.filter(({ contents, isUsable }) => isUsable && contents.includes("Images"));
 }
 
 /** The file of an image where it should be, if it is there. */
