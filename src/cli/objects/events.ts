@@ -30,11 +30,20 @@ export async function happeningsOf(
   try {
     const fieldSelector = `involvedObject.uid=${uid}`;
     const { items } = await listObjects(server, { kind, namespace, fieldSelector });
-    return items.map(readHappening).toSorted((a, b) => (a.lastAt < b.lastAt ? -1 : 1));
+    return items.toSorted(byVersion).map(readHappening).toSorted(byTime);
   } catch (error) {
     if (error instanceof ApiError && error.code === 403) return [];
     throw error;
   }
+}
+
+/** Times are whole seconds; within one, the order of the writes tells, as far as it can be read. */
+function byVersion({ metadata: a }: KubeObject, { metadata: b }: KubeObject): number {
+  return Number(a.resourceVersion) - Number(b.resourceVersion) || 0;
+}
+
+function byTime(a: Happening, b: Happening): number {
+  return Date.parse(a.lastAt) - Date.parse(b.lastAt) || 0;
 }
 
 /** "3m" or, where it came again, "10s (x5 over 3m)". */

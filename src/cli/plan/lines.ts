@@ -24,7 +24,9 @@ function changeLines({ field, from, to, effect, note }: JsonObject, width: numbe
   const risk = risks[textOf(effect)] ?? textOf(effect);
   const values = `${shown(from)} → ${shown(to)}`;
   const line = `  ~ ${textOf(field).padEnd(width)}  ${values}  (${risk})`;
-  return note === undefined ? [line] : [line, `      ${textOf(note)}`];
+  // A sentence is worth a line; only how the hypervisor calls the field is not.
+  const isSentence = note !== undefined && !textOf(note).startsWith("`");
+  return isSentence ? [line, `      ${textOf(note)}`] : [line];
 }
 
 function shown(value: unknown): string {
