@@ -11,7 +11,7 @@ const stormMs = 600_000;
 const stormMost = 40;
 /** And so are more calls of one cluster, reads and all. */
 const callsMs = 60_000;
-const callsMost = 500;
+const callsMost = 800;
 /** For how long a person's word that a disk may go counts: it may be undone while it is done. */
 const wordMs = 300_000;
 
