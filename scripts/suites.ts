@@ -192,7 +192,7 @@ export const suites: readonly Suite[] = [
     name: "saga",
     proves:
       "every step repeated, failed, cut off or deleted at any effect leaves the cluster as it was",
-    work: alone("test/saga.test.ts"),
+    work: { kind: "tests", files: ["test/saga/*.test.ts"], processes: "beside" },
     minutes: 5,
   },
   {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { after, test } from "node:test";
-import { runAlone, runShared } from "../scripts/runner/run-tests.ts";
+import { runAlone, runBeside, runShared } from "../scripts/runner/run-tests.ts";
 import type { SuiteResult } from "../scripts/runner/suite.ts";
 import { isGone } from "./process-gone.ts";
 
@@ -42,7 +42,7 @@ const mixed = write(
    test("later", { todo: "when there is time" }, () => { throw new Error("y"); });`,
 );
 
-for (const [how, run] of Object.entries({ runShared, runAlone })) {
+for (const [how, run] of Object.entries({ runShared, runAlone, runBeside })) {
   test(`${how} counts each test once, names failures and gives reasons for skips`, async () => {
     const result = await run([mixed, fine], limitMs);
     assert.deepEqual(summary(result), {

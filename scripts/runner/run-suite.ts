@@ -1,6 +1,8 @@
 import { runGroup } from "./group.ts";
-import { findTestFiles, runAlone, runShared } from "./run-tests.ts";
+import { findTestFiles, runAlone, runBeside, runShared } from "./run-tests.ts";
 import { patience, type Suite, type SuiteResult } from "./suite.ts";
+
+const runs = { shared: runShared, alone: runAlone, beside: runBeside } as const;
 
 /** Whether there is anything to run: the files of a suite may not have been written yet. */
 export function exists({ work }: Suite): boolean {
@@ -13,9 +15,7 @@ export async function runSuite(suite: Suite): Promise<SuiteResult> {
   const { work } = suite;
   if (work.kind === "command") return await runCommand(work.command, limitMs);
   const files = findTestFiles(work.files);
-  return work.processes === "shared"
-    ? await runShared(files, limitMs)
-    : await runAlone(files, limitMs);
+  return await runs[work.processes](files, limitMs);
 }
 
 async function runCommand(command: readonly string[], limitMs: number): Promise<SuiteResult> {

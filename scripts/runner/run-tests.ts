@@ -24,20 +24,39 @@ export async function runAlone(files: readonly string[], limitMs: number): Promi
   return await runEach(files, { limitMs });
 }
 
+/** Each file in a process of its own, as many at a time as there are processors. */
+export async function runBeside(files: readonly string[], limitMs: number): Promise<SuiteResult> {
+  return await runWide(
+    files.map((file) => [file]),
+    (shard) => runEach(shard, { limitMs }),
+  );
+}
+
 /**
  * Many files in few processes. A file that crashes, hangs or throws late spoils its process: then
  * the files of that one are repeated alone, which costs time only when something is wrong, and the
  * culprit is named while all others still count.
  */
 export async function runShared(files: readonly string[], limitMs: number): Promise<SuiteResult> {
-  const wide = Math.min(availableParallelism(), shardsMax);
   const single = files.filter(hasRootHooks);
   const shared = files.filter((file) => !single.includes(file));
-  const waiting = [...split(shared, wide), ...single.map((file) => [file])];
+  const shards = [...split(shared, width()), ...single.map((file) => [file])];
+  return await runWide(shards, (shard) => runShard(shard, limitMs));
+}
+
+function width(): number {
+  return Math.min(availableParallelism(), shardsMax);
+}
+
+async function runWide(
+  shards: readonly (readonly string[])[],
+  run: (shard: readonly string[]) => Promise<SuiteResult>,
+): Promise<SuiteResult> {
+  const waiting = [...shards];
   const results: SuiteResult[] = [];
-  const workers = Array.from({ length: wide }, async () => {
+  const workers = Array.from({ length: width() }, async () => {
     for (let shard = waiting.shift(); shard !== undefined; shard = waiting.shift()) {
-      results.push(await runShard(shard, limitMs));
+      results.push(await run(shard));
     }
   });
   await Promise.all(workers);

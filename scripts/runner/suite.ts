@@ -18,9 +18,10 @@ export type Work =
   | { kind: "command"; command: readonly string[] }
   /**
    * Test files, as glob patterns. "shared" puts many of them into few processes, which is fast;
-   * "alone" gives each file a process of its own, one after the other.
+   * "alone" gives each file a process of its own, one after the other; "beside" does so with as
+   * many at a time as there are processors.
    */
-  | { kind: "tests"; files: readonly string[]; processes: "shared" | "alone" };
+  | { kind: "tests"; files: readonly string[]; processes: "shared" | "alone" | "beside" };
 
 /** Something that a machine may lack. */
 export interface Need {

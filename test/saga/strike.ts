@@ -1,0 +1,41 @@
+import { describe, test } from "node:test";
+import {
+  effectsOf,
+  liveThrough,
+  type Saga,
+  type Trouble,
+  undisturbed,
+} from "../../src/controllers/testing/saga.ts";
+
+const troubles: readonly Trouble[] = [
+  "crash before",
+  "crash after",
+  "request lost",
+  "reply lost",
+  "refused",
+  "repeat",
+  "deleted before",
+  "deleted after",
+  "crash before, deleted",
+  "crash after, deleted",
+  "step fails",
+  "worker killed",
+];
+
+/** A plain run strikes at every third effect, with each trouble at others; CI strikes at all. */
+const stride = process.env["BERTH_REQUIRE_REAL"] === "1" ? 1 : 3;
+
+/** A test for each trouble, at each effect of the machine's life. */
+export function strikeAtEveryEffect(saga: Saga): void {
+  describe(`a machine ${saga.name}`, async () => {
+    const calm = await undisturbed(saga);
+    for (const [i, trouble] of troubles.entries()) {
+      const count = effectsOf(trouble, calm);
+      test(`keeps the laws with "${trouble}" at any of ${count} effects`, async () => {
+        for (let at = 1 + (i % stride); at <= count; at += stride) {
+          await liveThrough(saga, { trouble, at });
+        }
+      });
+    }
+  });
+}
