@@ -131,10 +131,16 @@ async function lookAtTask(
   }
 }
 
-/** A step that reads no image misses a volume of its own: to wait for it would be for ever. */
+/**
+ * A step that reads no image misses a volume of its own: to wait for it would be for ever. And one
+ * that was to make a machine go, and does not find it, has to look.
+ */
 export function ofStep(failure: Failure, { step }: StatusOperation): Failure {
-  const isOwn = failure.category === "ImageNotFound" && step !== "AddDisk" && step !== "Create";
-  return isOwn ? { ...failure, category: "CreationFailed" } : failure;
+  const { category } = failure;
+  const isOwn = category === "ImageNotFound" && step !== "AddDisk" && step !== "Create";
+  if (isOwn) return { ...failure, category: "CreationFailed" };
+  const isGone = category === "Missing" && (step === "Destroy" || step === "DestroyKeeper");
+  return isGone ? { ...failure, category: "UnknownOutcome" } : failure;
 }
 
 async function waitForTask(
