@@ -182,9 +182,9 @@ const wrongs: readonly Wrong[] = [
     name: "fileless",
     spec: { source: { image: { name: "gone" } }, placement: { node: "pve1" } },
     category: "ImageNotFound",
-    says: /disks\[root\]: local:import\/gone\.qcow2 is not on pve1\. Put the file there/,
+    says: /disks\[root\]: local:import\/gone\.qcow2 is not on pve1\. Put it there, correct its name/,
     deepest: /^1\. virtualmachine\.berth\.dev\/fileless: ImageNotFound$/,
-    todo: /Put the file there, or correct the VMImage/,
+    todo: /Put it there, correct its name, or place the machine on the node/,
     mend: () => {
       const sizes = { size: 2 ** 28, virtualSize: 2 ** 30, sha256: "" };
       const file = { storage: "local", filename: "gone.qcow2", ...sizes };
