@@ -42,7 +42,7 @@ export const suites: readonly Suite[] = [
     name: "unit",
     proves: "each part does what it says, without clock, network or disk",
     work: { kind: "tests", files: ["{src,scripts}/**/*.test.ts"], processes: "shared" },
-    minutes: 1.5,
+    minutes: 2.5,
     fast: true,
   },
   {
