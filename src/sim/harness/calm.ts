@@ -34,8 +34,8 @@ const remedies: Readonly<Record<string, (stuck: Stuck, helpers: Helpers) => Answ
     // Two objects chose the same id: only one of them can have it.
     const owner = world.records.claimOf(vm.spec.hypervisorRef.name, id)?.spec.owner.name;
     if (owner !== undefined && owner !== name) return () => people.delete(name);
-    // A copy of its file that somebody made refers to its disks.
-    const other = /VM (\d+) uses the volume/.exec(message)?.[1] ?? id;
+    // A copy of its file refers to its disks, or somebody has the id of its keeper.
+    const other = /(?:VM (?=\d+ uses the volume)|The keeper )(\d+)/.exec(message)?.[1] ?? id;
     if (site.guests.get(other)?.by !== "person") return `nobody else has ${other}`;
     return () => hands.clear(site, other);
   },
@@ -45,8 +45,13 @@ const remedies: Readonly<Record<string, (stuck: Stuck, helpers: Helpers) => Answ
     const isEmpty = site.value(id, "name") === undefined;
     return () => (isEmpty ? hands.clear(site, id) : hands.clearLock(site, id));
   },
-  OrphanedVolumes: ({ site, id }, { hands }) => {
-    const isThere = [...site.guestVolumes()].some(({ vmid }) => vmid === id);
+  OrphanedVolumes: ({ site, id, message }, { hands, people }) => {
+    // Somebody took the machine away, with the disk that was to be handed over.
+    const lost = /:(\S+) left its machine .* nowhere to be found/.exec(message)?.[1];
+    const isThere = [...site.guestVolumes()].some(({ vmid, name: volume }) => {
+      return lost === undefined ? vmid === id : volume === lost;
+    });
+    if (lost !== undefined) return isThere ? `${lost} is there` : () => people.retryAll();
     return isThere ? () => hands.clear(site, id) : `there is no volume of ${id}`;
   },
   ReplacementRequired: ({ vm, site, id, name, message }, { people }) => {
