@@ -110,6 +110,7 @@ export const suites: readonly Suite[] = [
     proves: "a crash at any effect loses no disk that has to stay, and makes no second keeper",
     work: alone("test/keeper-crash.test.ts"),
     minutes: 2,
+    long: true,
   },
   {
     name: "client",
@@ -200,6 +201,7 @@ export const suites: readonly Suite[] = [
     proves: "the histories notice every safety line that is broken on purpose",
     work: alone("test/mutants.test.ts"),
     minutes: 4,
+    long: true,
   },
   {
     name: "demo",
@@ -232,6 +234,7 @@ export const suites: readonly Suite[] = [
     proves: "bad input for machines is one clear complaint, touches nothing, and heals when mended",
     work: alone("test/real/wrong.test.ts"),
     minutes: 5,
+    long: true,
   },
   {
     name: "machines",

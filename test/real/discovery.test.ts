@@ -9,7 +9,7 @@ import { createDiscovery } from "../../src/apiserver/discovery/index.ts";
 import { createOpenApi } from "../../src/apiserver/openapi/index.ts";
 import { pathNotFound } from "../../src/kernel/status.ts";
 import { temporaryFolder } from "./support/berth.ts";
-import { findKubectls, type Kubectl, runKubectl } from "./support/kubectl.ts";
+import { kubectlsToTry, type Kubectl, runKubectl } from "./support/kubectl.ts";
 
 /**
  * What kubectl makes of the documents alone: a server that has nothing else. Every kind, also those
@@ -19,7 +19,7 @@ const resources = [...builtinResources, ...berthKinds];
 const catalogue = createCatalogue(resources, { serveAll: true });
 const handlers = [createDiscovery(catalogue), createOpenApi(catalogue)];
 const folder = temporaryFolder("discovery");
-const kubectls = findKubectls();
+const kubectls = kubectlsToTry();
 
 function answer(request: IncomingMessage, response: ServerResponse): void {
   const { pathname, searchParams } = new URL(request.url ?? "/", "http://localhost");

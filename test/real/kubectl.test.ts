@@ -4,10 +4,10 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
 import { type Berth, startBerth, temporaryFolder } from "./support/berth.ts";
-import { findKubectls, type Kubectl, type Ran, runKubectl } from "./support/kubectl.ts";
+import { kubectlsToTry, type Kubectl, type Ran, runKubectl } from "./support/kubectl.ts";
 import "./support/cleanup.ts";
 
-const kubectls = findKubectls();
+const kubectls = kubectlsToTry();
 const folder = temporaryFolder("kubectl");
 
 /** One kubectl in a namespace of its own, so that versions cannot help each other. */
