@@ -36,7 +36,7 @@ export function findingsOf(object: KubeObject): Finding[] {
 const summaries = ["Ready", "Synced", "Provisioned", "Reachable", "Reconciling", "Stalled"];
 
 /** Conditions that nothing waits for, or that follow what was declared. */
-const harmless = ["AgentReady", "Running"];
+const harmless = ["AgentReady", "Running", "Swept"];
 /** Conditions whose being true is what is amiss, or is at least worth telling. */
 const negative = ["Stalled", "Reconciling", "ChecksumUnverified"];
 
