@@ -12,15 +12,20 @@ export interface Extent {
 /** A few that go at once are an ordinary day. */
 const machinesLeast = 2;
 
+/**
+ * The list may be a little old: what Berth has let go or taken away meanwhile still stands in it,
+ * and counts no more.
+ */
 export function extentOf(
   { machines, nodes, storages }: Inventory,
-  held: readonly string[],
+  { held, left }: { readonly held: readonly string[]; readonly left: readonly string[] },
 ): Extent {
+  const gone = new Set(left);
   const names = storages.map(({ name, node, isShared }) =>
     isShared ? name : `${name} on ${node}`,
   );
   return {
-    machines: machines.map(({ externalId }) => externalId),
+    machines: machines.map(({ externalId }) => externalId).filter((id) => !gone.has(id)),
     nodes: nodes.map(({ name }) => name),
     storages: [...new Set(names)],
     held,
@@ -50,7 +55,8 @@ export function isLedgerStranded(held: number, stranded: number): boolean {
   return stranded >= machinesLeast && stranded * 2 > held;
 }
 
-function missingFrom(now: readonly string[], before: readonly string[]): string[] {
+/** Those of before that are not among those of now. */
+export function missingFrom(now: readonly string[], before: readonly string[]): string[] {
   const there = new Set(now);
   return before.filter((name) => !there.has(name));
 }

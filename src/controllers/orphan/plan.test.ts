@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import type { Claim, ClaimSpec } from "../../api/index.ts";
 import type { Machine, Mark, Seen, Survey, SurveyedMachine } from "../../hypervisor/index.ts";
 import { planOrphan, type DecisionInput } from "./decide.ts";
-import { isLedgerStranded, planSuspicion, type Extent } from "./extent.ts";
+import { extentOf, isLedgerStranded, planSuspicion, type Extent } from "./extent.ts";
 import type { Find } from "./find.ts";
 import { claimsInDoubt, planFinds, type SweepInput } from "./plan.ts";
 import { planSightings } from "./sightings.ts";
@@ -410,6 +410,25 @@ describe("suddenly less", () => {
 
   it("is not what Berth itself took away", () => {
     assert.deepEqual(planSuspicion(before, { ...before, machines: ["3"], held: [] }), []);
+  });
+
+  it("does not count what Berth took away while the list was still the old one", () => {
+    const row = {
+      kind: "VirtualMachine",
+      node: "n1",
+      power: "Running",
+      isTemplate: false,
+    } as const;
+    const rows = ["1", "2"].map((externalId) => ({ ...row, externalId }));
+    // cast: only these parts of an inventory matter to how much there is.
+    const old = { machines: rows, nodes: [], storages: [] } as unknown as Parameters<
+      typeof extentOf
+    >[0];
+    const late = extentOf(old, { held: [], left: ["1", "2"] });
+    assert.deepEqual(
+      planSuspicion(late, extentOf({ ...old, machines: [] }, { held: [], left: [] })),
+      [],
+    );
   });
 
   it("is most of the ledger without its objects", () => {

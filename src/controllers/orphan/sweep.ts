@@ -15,7 +15,7 @@ import { ApiError } from "../../kernel/status.ts";
 import { again, settled, type EventRecorder, type Outcome } from "../../runtime/index.ts";
 import { claimName, isHeld, type Ledger } from "../claims/index.ts";
 import type { Connection, Connections } from "../hypervisor/index.ts";
-import { extentOf, isLedgerStranded, planSuspicion } from "./extent.ts";
+import { extentOf, isLedgerStranded, missingFrom, planSuspicion, type Extent } from "./extent.ts";
 import type { Find } from "./find.ts";
 import type { OrphanFigures, SweepMemory, Sweeps } from "./memory.ts";
 import { orphanName } from "./orphan-name.ts";
@@ -85,13 +85,23 @@ function isNews(blocked: string, { blocked: before = "[]" }: SweepMemory): boole
   return blocked !== before;
 }
 
+function extentNow(
+  { inventory, systemId }: Connection,
+  ledger: Ledger,
+  heldBefore: readonly string[] = [],
+): Extent {
+  const held = ledger.heldOn(systemId).map(({ externalId }) => externalId);
+  const left = missingFrom(held, [...ledger.idsOn(systemId), ...heldBefore]);
+  return extentOf(inventory, { held, left });
+}
+
 /** Whether suddenly much less is there. What goes on being so is believed after a while. */
 function isSuspicious(connection: Connection, deps: SweepDeps, memory: SweepMemory): boolean {
   const { clock, ledger, events, hypervisors } = deps;
   const nowMs = clock.nowMs();
-  const held = ledger.heldOn(connection.systemId).map(({ externalId }) => externalId);
-  const extent = extentOf(connection.inventory, held);
-  const gone = planSuspicion(memory.suspicion?.extent ?? memory.extent ?? extent, extent);
+  const old = memory.suspicion?.extent ?? memory.extent;
+  const extent = extentNow(connection, ledger, old?.held);
+  const gone = planSuspicion(old ?? extent, extent);
   if (gone.length > 0) {
     memory.suspicion = { sinceMs: nowMs, gone, extent };
     memory.quietUntilMs = nowMs + connection.spec.orphans.graceSeconds * 1000;
