@@ -266,6 +266,17 @@ const intents: readonly Mutant[] = [
   },
   {
     name: "takes a hypervisor that does not answer for an absence",
+    edits: [
+      {
+        file: `${driver}/observe.ts`,
+        find: '    if (read.type === "failed") return unknown(read.failure);\n  }\n  return await searchCluster',
+        replace:
+          '    if (read.type === "failed") return settled({ at: "absent" });\n  }\n  return await searchCluster',
+      },
+    ],
+  },
+  {
+    name: "takes an id that nobody answers for to be free",
     isOpen: true,
     edits: [
       {
@@ -333,8 +344,8 @@ const intents: readonly Mutant[] = [
     edits: [
       {
         file: "src/hypervisor/categories.ts",
-        find: "  CreationFailed: fewTimes,",
-        replace: "  CreationFailed: stalling,",
+        find: "{ ...forEver, attemptsMax: 5 }",
+        replace: "{ ...forEver, attemptsMax: 1 }",
       },
     ],
   },
@@ -457,8 +468,8 @@ const endings: readonly Mutant[] = [
     edits: [
       {
         file: `${controller}/plan-deletion.ts`,
-        find: 'return known !== undefined && known.onDelete !== "Retain";',
-        replace: "return known !== undefined;",
+        find: 'if (known?.disk !== undefined) return known.onDelete === "Delete";',
+        replace: "if (known?.disk !== undefined) return true;",
       },
       {
         file: `${driver}/operations/destroy.ts`,

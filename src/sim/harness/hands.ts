@@ -6,7 +6,7 @@ import type { World } from "./world.ts";
 const strangerUuid = "00000000-0000-4000-8000-00000000f00d";
 
 /** A machine, and where it is. */
-interface Found {
+export interface Found {
   readonly site: Site;
   readonly id: string;
 }
@@ -56,22 +56,24 @@ export class Hands {
     this.#say(site, `deletes ${id} and makes another machine under that id`);
   }
 
-  destroyMachine(): void {
+  /** Tells which machine it was, if there was one. */
+  destroyMachine(): Found | undefined {
     const found = this.#anyOfBerth();
-    if (found === undefined) return;
+    if (found === undefined) return undefined;
     this.#destroy(found.site, found.id);
     this.#say(found.site, `deletes the machine ${found.id}`);
+    return found;
   }
 
   /** Somebody takes a machine to another node with its disks, where it stays off. */
-  moveMachine(): void {
+  moveMachine(): Found | undefined {
     const found = this.#anyOfBerth();
-    if (found === undefined) return;
+    if (found === undefined) return undefined;
     const { site, id } = found;
     const from = site.model.cluster.nodeOfGuest(Number(id));
     const to = this.#dice.pick(["pve1", "pve2"]);
-    if (from === undefined || from === to || site.value(id, "lock") !== undefined) return;
-    if (site.model.cluster.state.nodes.some(({ isOnline }) => !isOnline)) return;
+    if (from === undefined || from === to || site.value(id, "lock") !== undefined) return undefined;
+    if (site.model.cluster.state.nodes.some(({ isOnline }) => !isOnline)) return undefined;
     site.model.killMachine(Number(id));
     const text = site.text(id) ?? "";
     site.model.removeGuestFile(Number(id));
@@ -79,6 +81,7 @@ export class Hands {
     moveVolumes(site, id, { from, to });
     site.touched();
     this.#say(site, `moves ${id} from ${from} to ${to}`);
+    return found;
   }
 
   /**
@@ -109,15 +112,16 @@ export class Hands {
   }
 
   /** Somebody removes a guest's file, and its volumes stay. */
-  loseFile(): void {
+  loseFile(): Found | undefined {
     const found = this.#anyOfBerth();
-    if (found === undefined) return;
+    if (found === undefined) return undefined;
     const { site, id } = found;
     site.model.killMachine(Number(id));
     site.model.removeGuestFile(Number(id));
     site.guests.delete(id);
     this.#disown(site, id);
     this.#say(site, `removes the file of ${id}`);
+    return found;
   }
 
   /** A copy of Berth's machine, mark and all, under another id: nothing of it is Berth's. */
@@ -190,18 +194,34 @@ export class Hands {
     const site = this.#anySite();
     const free = this.#dice.pick([String(this.#dice.between(100, 120)), "300", "301"]);
     const id = this.#dice.pickAny(this.#bereft(site)) ?? free;
-    const isFree = id !== free || !this.#isClaimed(site, id);
-    if (site.text(id) !== undefined || !isFree || this.#isBusy(site, id)) return;
+    if (id !== free || !this.#isClaimed(site, id)) this.#leave({ site, id }, "pve1");
+  }
+
+  /** The same on every node, under an id that nobody has yet. */
+  leaveVolumesUnder({ site, id }: Found): void {
+    if (this.#isClaimed(site, id)) return;
+    for (const node of site.nodes) this.#leave({ site, id }, node);
+  }
+
+  /** The same where a machine was that is gone and is not to be made anew. */
+  leaveVolumeBehind({ site, id }: Found): void {
+    const node = this.#world.records.claimOf(site.name, id)?.spec.node;
+    if (node !== undefined && this.#bereft(site).includes(id)) this.#leave({ site, id }, node);
+  }
+
+  #leave({ site, id }: Found, node: string): void {
+    if (site.text(id) !== undefined || this.#isBusy(site, id)) return;
     const { volumes: backings } = site.model.cluster.state;
-    backings["pve1:rpool/data"] ??= [];
-    const volumes = backings["pve1:rpool/data"];
+    const backing = `${node}:rpool/data`;
+    backings[backing] ??= [];
+    const volumes = backings[backing];
     const name = `vm-${id}-disk-${this.#dice.between(0, 3)}`;
     if (volumes.some((volume) => volume.name === name)) return;
     const sizes = { sizeBytes: 1024 ** 3, usedBytes: 0, createdMs: 0 };
     volumes.push({ name, content: "images", format: "raw", vmid: Number(id), ...sizes });
-    site.volumes.set(`pve1:rpool/data/${name}`, { by: "person", uid: undefined });
+    site.volumes.set(`${backing}/${name}`, { by: "person", uid: undefined });
     site.touched();
-    this.#say(site, `leaves the volume ${name}`);
+    this.#say(site, `leaves the volume ${name} on ${node}`);
   }
 
   /** Ids under which a machine of Berth's stood that is gone, and is not to be made anew. */

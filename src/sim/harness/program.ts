@@ -143,7 +143,8 @@ export class Program {
     if (weather.isCut) throw new NetworkError("Unreachable", "the API cannot be reached");
     const response = await house.handle(request);
     if (!isStream(response.body)) return response;
-    return { ...response, body: delayed(response.body, weather, this.life.clock()) };
+    const watch = { url: request.url, stream: response.body };
+    return { ...response, body: delayed(watch, weather, this.life.clock()) };
   }
 
   async #exchange(request: WireRequest): Promise<WireResponse> {

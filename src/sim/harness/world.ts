@@ -169,7 +169,8 @@ async function declareSite(client: Client, { name, tokenId }: Site): Promise<voi
       type: "proxmox",
       endpoints: [`https://${name}.example:8006`],
       credentials: { secretRef },
-      idRange: { first: 100, last: 139 },
+      // So few that an id which rests is likely to be met again.
+      idRange: { first: 100, last: 123 },
       defaults: { storage: "local-zfs", imageStorage: "local" },
       limits: { pollSeconds: 15 },
     },
