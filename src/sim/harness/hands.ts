@@ -56,12 +56,22 @@ export class Hands {
     this.#say(site, `deletes ${id} and makes another machine under that id`);
   }
 
-  /** Tells which machine it was, if there was one. */
-  destroyMachine(): Found | undefined {
+  destroyMachine(): void {
     const found = this.#anyOfBerth();
-    if (found === undefined) return undefined;
+    if (found === undefined) return;
     this.#destroy(found.site, found.id);
     this.#say(found.site, `deletes the machine ${found.id}`);
+  }
+
+  /** A machine that stood is taken away, whole or only its file. Answers which. */
+  takeAway(): Found | undefined {
+    const found = this.#anyOfBerth((site, id) => {
+      return this.#world.records.claimOf(site.name, id)?.spec.everStood === true;
+    });
+    if (found === undefined) return undefined;
+    if (this.#dice.chance(0.5)) this.#lose(found);
+    else this.#destroy(found.site, found.id);
+    this.#say(found.site, `takes the machine ${found.id} away`);
     return found;
   }
 
@@ -112,16 +122,17 @@ export class Hands {
   }
 
   /** Somebody removes a guest's file, and its volumes stay. */
-  loseFile(): Found | undefined {
+  loseFile(): void {
     const found = this.#anyOfBerth();
-    if (found === undefined) return undefined;
-    const { site, id } = found;
+    if (found !== undefined) this.#lose(found);
+  }
+
+  #lose({ site, id }: Found): void {
     site.model.killMachine(Number(id));
     site.model.removeGuestFile(Number(id));
     site.guests.delete(id);
     this.#disown(site, id);
     this.#say(site, `removes the file of ${id}`);
-    return found;
   }
 
   /** A copy of Berth's machine, mark and all, under another id: nothing of it is Berth's. */
@@ -193,8 +204,9 @@ export class Hands {
   leaveVolume(): void {
     const site = this.#anySite();
     const free = this.#dice.pick([String(this.#dice.between(100, 120)), "300", "301"]);
-    const id = this.#dice.pickAny(this.#bereft(site)) ?? free;
-    if (id !== free || !this.#isClaimed(site, id)) this.#leave({ site, id }, "pve1");
+    const bereft = this.#dice.pickAny(this.#bereft(site));
+    if (bereft !== undefined) this.leaveVolumeBehind({ site, id: bereft });
+    else if (!this.#isClaimed(site, free)) this.#leave({ site, id: free }, "pve1");
   }
 
   /** The same on every node, under an id that nobody has yet. */
@@ -302,11 +314,12 @@ export class Hands {
   }
 
   /** A machine of Berth's on which nothing is under way at this moment. */
-  #anyOfBerth(): Found | undefined {
+  #anyOfBerth(isOne: (site: Site, id: string) => boolean = () => true): Found | undefined {
     const site = this.#anySite();
     const ids = [...site.guests]
       .filter(([id, { by }]) => by === "berth" && !this.#isBusy(site, id))
-      .map(([id]) => id);
+      .map(([id]) => id)
+      .filter((id) => isOne(site, id));
     const id = this.#dice.pickAny(ids);
     return id === undefined ? undefined : { site, id };
   }

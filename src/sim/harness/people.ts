@@ -16,6 +16,11 @@ export const chosenIds = ["300", "301"] as const;
 /** Always of one size: a disk that comes back can be as it was. */
 const dataDisk = { name: "data", size: "3Gi" };
 
+interface Declared {
+  readonly name: string;
+  readonly spec: WrittenVirtualMachineSpec;
+}
+
 /** People who declare: what they create, edit and delete through the API. */
 export class People {
   readonly #world: World;
@@ -31,9 +36,7 @@ export class People {
   }
 
   /** A machine under a name that is free; nothing if all are taken. Answers what was declared. */
-  declare(
-    said: Pick<WrittenVirtualMachineSpec, "externalId"> = {},
-  ): WrittenVirtualMachineSpec | undefined {
+  declare(said: Pick<WrittenVirtualMachineSpec, "externalId"> = {}): Declared | undefined {
     const free = vmNames.filter((name) => {
       return this.vm(name) === undefined && !this.#declaring.has(name);
     });
@@ -43,7 +46,7 @@ export class People {
     this.#declaring.add(name);
     this.#world.clock.after(5_000, () => this.#declaring.delete(name));
     this.#create(name, spec);
-    return spec;
+    return { name, spec };
   }
 
   #create(name: string, spec: WrittenVirtualMachineSpec): void {

@@ -3,7 +3,13 @@ import { later, say, siteOf, type Trouble, type TroubleMakers } from "./trouble.
 
 /** What could come together by chance, and would hardly ever. */
 export function together(makers: TroubleMakers): Trouble[] {
-  return [clearUp(makers), declareOver(makers), moveUnheard(makers), noWorkerUnheard(makers)];
+  return [
+    clearUp(makers),
+    declareOver(makers),
+    regret(makers),
+    moveUnheard(makers),
+    noWorkerUnheard(makers),
+  ];
 }
 
 /** Somebody removes a machine by hand, leaves something in its place, and deletes its object. */
@@ -13,10 +19,10 @@ function clearUp(makers: TroubleMakers): Trouble {
     name: "clear up by hand",
     weight: 2,
     strike: () => {
-      const found = dice.chance(0.5) ? hands.loseFile() : hands.destroyMachine();
+      const found = hands.takeAway();
       if (found === undefined) return;
       const { name } = world.records.claimOf(found.site.name, found.id)?.spec.owner ?? {};
-      if (dice.chance(0.5)) hands.leaveVolumeBehind(found);
+      if (dice.chance(0.7)) hands.leaveVolumeBehind(found);
       if (name !== undefined) later(makers, [0, 20_000], () => people.delete(name));
     },
   };
@@ -29,8 +35,28 @@ function declareOver({ world, dice, people, hands }: TroubleMakers): Trouble {
     weight: 1,
     strike: () => {
       const id = dice.pick(chosenIds);
-      const site = world.sites.get(people.declare({ externalId: id })?.hypervisorRef.name ?? "");
+      const { spec } = people.declare({ externalId: id }) ?? {};
+      const site = world.sites.get(spec?.hypervisorRef.name ?? "");
       if (site !== undefined) hands.leaveVolumesUnder({ site, id });
+    },
+  };
+}
+
+/** Somebody declares a machine and deletes it, before its Claim is in anybody's list. */
+function regret(makers: TroubleMakers): Trouble {
+  const { world, people } = makers;
+  return {
+    name: "regret",
+    weight: 1,
+    strike: () => {
+      const declared = people.declare();
+      if (declared === undefined) return;
+      world.trace.say("weather", () => "watches of Claims are late");
+      for (const weather of world.apiWeather) {
+        Object.assign(weather, { lagMs: 10_000, lagsOnly: "/claims" });
+        world.clock.after(8_000, () => void Object.assign(weather, { lagMs: 0 }));
+      }
+      later(makers, [200, 6_000], () => people.delete(declared.name));
     },
   };
 }
