@@ -32,6 +32,8 @@ export interface ProgramOptions {
   readonly weather: ApiWeather;
   /** The API is in the same process and dies with it. */
   readonly isEmbedded: boolean;
+  /** Told of every request to the API but watches. */
+  readonly onAsk: (program: string) => void;
   /** Whether the kinds stay: while they go no machine may be destroyed. */
   readonly mayDestroy: () => boolean;
 }
@@ -135,6 +137,7 @@ export class Program {
   #ask(request: WireRequest): Promise<WireResponse> {
     if (this.life.isDead) return new Promise(() => undefined);
     if (request.url.includes("watch=true")) return this.#watch(request);
+    this.#options.onAsk(this.name);
     return this.life.call(() => this.#exchange(request));
   }
 

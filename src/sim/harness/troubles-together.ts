@@ -61,40 +61,46 @@ function regret(makers: TroubleMakers): Trouble {
   };
 }
 
-/** A machine is elsewhere, and half of what is asked about it has no answer. */
+/** A machine is elsewhere, and one of the questions about it has no answer. */
 function moveUnheard(makers: TroubleMakers): Trouble {
   const { world, dice, hands } = makers;
   return {
     name: "move a machine unheard",
-    weight: 1,
+    weight: 2,
     strike: () => {
-      const site = hands.moveMachine()?.site;
+      const { site } = hands.moveMachine() ?? hands.moveMachine() ?? {};
       const weather = world.weather.get(site?.name ?? "");
       if (site === undefined || weather === undefined) return;
-      say(makers, site, "replies are lost");
-      weather.loseReply = dice.pick([0.3, 0.6]);
-      later(makers, [5_000, 40_000], () => void (weather.loseReply = 0));
+      const path = dice.pick(["/cluster/nextid", "/cluster/nextid", "/cluster/status", "/config"]);
+      say(makers, site, `${path} has no answer`);
+      weather.unanswered = path;
+      later(makers, [10_000, 60_000], () => void (weather.unanswered = undefined));
     },
   };
 }
 
 /** Nothing but the empty reservation is left of a request, and who sent it does not hear why. */
 function noWorkerUnheard(makers: TroubleMakers): Trouble {
-  const { world } = makers;
+  const { world, people } = makers;
   return {
     name: "no worker, unheard",
     weight: 1,
     strike: () => {
-      const site = siteOf(makers);
+      const { spec } = people.declare() ?? {};
+      if (spec === undefined) people.declareAnew();
+      const site = world.sites.get(spec?.hypervisorRef.name ?? "") ?? siteOf(makers);
       const weather = world.weather.get(site.name);
       if (weather === undefined) return;
-      say(makers, site, "the next worker cannot be started, and replies are lost");
+      say(makers, site, "the next creation has no worker, and its reply is lost");
       site.model.faults.onRequest({
         kind: "noWorker",
-        matches: ({ method, path }) => method === "POST" && path.endsWith("/qemu"),
+        matches: ({ method, path }) => {
+          if (method !== "POST" || !path.endsWith("/qemu")) return false;
+          weather.loseReply = 1;
+          world.clock.after(50, () => void (weather.loseReply = 0));
+          return true;
+        },
       });
-      weather.loseReply = 0.7;
-      later(makers, [5_000, 30_000], () => void (weather.loseReply = 0));
     },
   };
 }

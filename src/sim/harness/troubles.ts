@@ -62,6 +62,7 @@ export function healWorld(world: World): void {
       refuse: 0,
       late: 0,
       garble: 0,
+      unanswered: undefined,
       hiddenNode: undefined,
     });
     const site = world.sites.get(name);

@@ -105,6 +105,7 @@ export class World {
       trace: this.trace,
       weather,
       isEmbedded,
+      onAsk: (name) => this.guard(() => this.laws.atAsk(name)),
       mayDestroy: () => this.kindsGoSinceMs === undefined,
     });
     this.programs[index] = program;
