@@ -228,6 +228,9 @@ export class Hands {
     backings[backing] ??= [];
     const volumes = backings[backing];
     const name = `vm-${id}-disk-${this.#dice.between(0, 3)}`;
+    // One with the very name that the Claim knows could not be told from Berth's by anybody.
+    const claim = this.#world.records.claimOf(site.name, id)?.spec ?? {};
+    if (isProvable(claim, { backing, name })) return;
     if (volumes.some((volume) => volume.name === name)) return;
     const sizes = { sizeBytes: 1024 ** 3, usedBytes: 0, createdMs: 0 };
     volumes.push({ name, content: "images", format: "raw", vmid: Number(id), ...sizes });
