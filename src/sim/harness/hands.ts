@@ -65,9 +65,7 @@ export class Hands {
 
   /** A machine that stood is taken away, whole or only its file. Answers which. */
   takeAway(): Found | undefined {
-    const found = this.#anyOfBerth((site, id) => {
-      return this.#world.records.claimOf(site.name, id)?.spec.everStood === true;
-    });
+    const found = this.#anyOfBerth((site, id) => this.#hasStood(site, id));
     if (found === undefined) return undefined;
     if (this.#dice.chance(0.5)) this.#lose(found);
     else this.#destroy(found.site, found.id);
@@ -76,8 +74,8 @@ export class Hands {
   }
 
   /** Somebody takes a machine to another node with its disks, where it stays off. */
-  moveMachine(): Found | undefined {
-    const found = this.#anyOfBerth();
+  moveMachine(onlyStood = false): Found | undefined {
+    const found = this.#anyOfBerth((at, one) => !onlyStood || this.#hasStood(at, one));
     if (found === undefined) return undefined;
     const { site, id } = found;
     const from = site.model.cluster.nodeOfGuest(Number(id));
@@ -347,6 +345,10 @@ export class Hands {
 
   #isWorkedOn(site: Site, id: string): boolean {
     return site.model.cluster.processes.list().some(({ name }) => name.includes(id));
+  }
+
+  #hasStood(site: Site, id: string): boolean {
+    return this.#world.records.claimOf(site.name, id)?.spec.everStood === true;
   }
 
   #isClaimed(site: Site, id: string): boolean {
