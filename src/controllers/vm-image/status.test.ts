@@ -8,7 +8,10 @@ const image: VMImage = {
   apiVersion: "berth.dev/v1alpha1",
   kind: "VMImage",
   metadata: { namespace: "default", name: "debian", generation: 1 },
-  spec: { source: { volume: { hypervisorRef: { name: "east" }, id: "local:import/d.qcow2" } } },
+  spec: {
+    format: "qcow2",
+    source: { volume: { hypervisorRef: { name: "east" }, id: "local:import/d.qcow2" } },
+  },
 };
 const failure: Failure = { category: "NetworkError", message: "no answer" };
 
