@@ -9,6 +9,9 @@ export interface Work {
   readonly name: string;
 }
 
+/** Tasks that copy a disk; one that writes a guest's memory down is none of them. */
+const copies = /^(qmconfig|qmcreate|qmclone|qmmove):/;
+
 type Limits = Pick<Hypervisor["spec"], "slots" | "storages">;
 
 /**
@@ -30,7 +33,9 @@ export function demandSlots(
     const filling = new Set(found.filter(({ isPartial }) => isPartial).map(({ vmid }) => vmid));
     if (filling.size < 2) continue;
     // A copy that was broken off leaves its volume as it is, and nobody at work on it.
-    const copying = work.filter(({ name }) => filling.has(Number(name.split(":")[1])));
+    const copying = work.filter(({ name }) => {
+      return copies.test(name) && filling.has(Number(name.split(":")[1]));
+    });
     demandAtMost(slots.storage, copying, `${backing} of ${where}, where they copy`);
   }
 }
