@@ -35,7 +35,7 @@ function* leftOn(site: Site, records: Records): Generator<string> {
   }
 }
 
-/** Files, pools, HA and rights that came or went. What a machine that was let go of uses, it keeps. */
+/** Files, pools, HA, rights that came or went. What a machine that was let go of uses, it keeps. */
 function changesOn(site: Site): string[] {
   const { before, model, guests } = site;
   const changes = differences(before, inventoryOf(model.cluster.state));
@@ -61,12 +61,18 @@ export async function demandSilence({ sites, metrics }: World): Promise<void> {
 }
 
 /** Law "bounds": what the store keeps when everything may be forgotten that is long past. */
-export async function demandSmall({ house, records, sites, metrics, clock }: World): Promise<void> {
+export async function demandSmall({ house, records, sites, starts, clock }: World): Promise<void> {
   const { store, disk } = house;
   if (store === undefined) throw new Error("the API is down");
   await store.compact(clock.nowMs() + 24 * 3_600_000);
   const objects = new Map([...records.writes.keys()].map((of) => [of, store.count(of)]));
   const ids = [...sites.values()].reduce((sum, { creates }) => sum + creates.size, 0);
-  const starts = metrics.length;
-  demandBounds({ objects, records: disk.recordCount(), declared: records.declared, ids, starts });
+  const things = [...sites.values()].reduce((sum, site) => sum + thingsOn(site), 0);
+  const { declared } = records;
+  demandBounds({ objects, records: disk.recordCount(), declared, ids, things, starts });
+}
+
+function thingsOn({ model }: Site): number {
+  const { guests, volumes } = model.cluster.state;
+  return Object.keys(guests).length + Object.values(volumes).flat().length;
 }

@@ -36,7 +36,7 @@ export interface ProgramOptions {
   /** Told of every line of its log. */
   readonly onLog: (line: string) => void;
   /** Where it reports what it does. */
-  readonly metrics: Metrics;
+  readonly metrics: Metrics | undefined;
   /** Whether the kinds stay: while they go no machine may be destroyed. */
   readonly mayDestroy: () => boolean;
 }
@@ -87,15 +87,15 @@ export class Program {
   }
 
   #controllersOptions(client: Client): ControllersOptions {
-    const { isEmbedded, trace, wires } = this.#options;
+    const { isEmbedded, trace, wires, metrics } = this.#options;
     return {
+      ...(metrics === undefined ? {} : { metrics }),
       client,
       clock: this.life.clock(),
       random: this.#dice.random,
       identity: this.name,
       graceMs: 35_000,
       lease: isEmbedded ? embeddedLease : replicaLease,
-      metrics: this.#options.metrics,
       mayDestroy: async () => this.#options.mayDestroy(),
       whenAbsent: isEmbedded ? "trust" : "wait",
       log: (level, message, fields) => {
