@@ -12,7 +12,7 @@ export function demandNothingLeft({ sites, records }: World): void {
     for (const what of leftOn(site, records)) {
       throw new Violation(2, `nothing is declared, and ${what} is on ${site.name}`);
     }
-    for (const line of changesOn(site)) {
+    for (const line of changesOn(site, records)) {
       throw new Violation(2, `nothing is declared, and ${site.name} is not as it was: ${line}`);
     }
   }
@@ -35,14 +35,26 @@ function* leftOn(site: Site, records: Records): Generator<string> {
   }
 }
 
-/** Files, pools, HA, rights that came or went. What a machine that was let go of uses, it keeps. */
-function changesOn(site: Site): string[] {
-  const { before, model, guests } = site;
-  const changes = differences(before, inventoryOf(model.cluster.state));
-  const files = [...guests.keys()].map((id) => site.text(id) ?? "");
+/** Whether something is left of which no Orphan tells yet. */
+export function hasUntold({ sites, records }: World): boolean {
+  return [...sites.values()].some((site) => changesOn(site, records).length > 0);
+}
+
+/**
+ * Files, pools, HA and rights that came or went. What a machine that was let go of uses, it keeps,
+ * and of what nobody knew any more an Orphan tells.
+ */
+function changesOn(site: Site, { orphans }: Records): string[] {
+  const changes = differences(site.before, inventoryOf(site.model.cluster.state));
+  if (changes.length === 0) return [];
+  const files = [...site.guests.keys()].map((id) => site.text(id) ?? "");
+  const told = [...orphans.values()]
+    .filter(({ spec }) => spec.hypervisor === site.name)
+    .map(({ spec }) => spec.externalId);
+  const known = [...files, ...told];
   return changes.filter((line) => {
     const name = line.slice(line.lastIndexOf("/") + 1);
-    return !line.startsWith("+") || !files.some((file) => file.includes(name));
+    return !line.startsWith("+") || !known.some((text) => text.includes(name));
   });
 }
 
