@@ -54,7 +54,7 @@ export class Site {
   readonly model: ProxmoxModel;
   readonly clock: Clock;
   readonly tokenId = `${tokenUser}!${tokenName}`;
-  readonly authorization = `PVEAPIToken=${this.tokenId}=${tokenSecret}`;
+  readonly token = { id: this.tokenId, secret: tokenSecret };
   readonly nodes = nodes;
   readonly guests = new Map<string, Origin>();
   /** By backing and name. */
@@ -89,10 +89,6 @@ export class Site {
     const options = { release, nodes, clock, random, password: "secret", tokenSecret };
     this.model = new ProxmoxModel({ state: smallCluster(options), clock, random });
     this.survey();
-  }
-
-  get systemId(): string {
-    return this.model.cluster.state.rootFingerprint;
   }
 
   text(id: string): string | undefined {
