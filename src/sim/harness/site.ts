@@ -54,7 +54,7 @@ export class Site {
   readonly model: ProxmoxModel;
   readonly clock: Clock;
   readonly tokenId = `${tokenUser}!${tokenName}`;
-  readonly authorization = `PVEAPIToken=${this.tokenId}=${tokenSecret}`;
+  readonly token = { id: this.tokenId, secret: tokenSecret };
   readonly nodes = nodes;
   readonly guests = new Map<string, Origin>();
   /** By backing and name. */
