@@ -1,5 +1,6 @@
 import type { Claim } from "../../api/index.ts";
 import type { Informer } from "../../client/index.ts";
+import { objectKey } from "../../kernel/object.ts";
 
 /**
  * Claims that this process gave and that the informer does not show yet, one for each owner. They
@@ -16,22 +17,22 @@ export class Grants {
 
   /** A draft, before it is written; or what the server made of it. */
   note(claim: Claim): void {
-    this.#byOwner.set(claim.spec.owner.uid, claim);
+    this.#byOwner.set(objectKey(claim.spec.owner), claim);
   }
 
   /** What is known to have changed of one that was granted. */
   renew(claim: Claim): void {
-    const granted = this.#byOwner.get(claim.spec.owner.uid);
+    const granted = this.#byOwner.get(objectKey(claim.spec.owner));
     if (granted?.metadata.name === claim.metadata.name) this.note(claim);
   }
 
-  end(ownerUid: string): void {
-    this.#byOwner.delete(ownerUid);
+  end(owner: string): void {
+    this.#byOwner.delete(owner);
   }
 
   /** These Claims, with those that were granted and are not among them. */
   with(shown: readonly Claim[], systemId: string): Claim[] {
-    for (const [uid, claim] of this.#byOwner) if (this.#isShown(claim)) this.#byOwner.delete(uid);
+    for (const [key, claim] of this.#byOwner) if (this.#isShown(claim)) this.#byOwner.delete(key);
     const granted = [...this.#byOwner.values()].filter(({ spec }) => {
       return spec.hypervisor.systemId === systemId;
     });

@@ -141,7 +141,7 @@ export class Ledger {
       const claim = isMachine(spec) ? await this.#read(metadata.name ?? "") : undefined;
       if (claim !== undefined && isMachine(claim.spec)) return this.#rebound(claim, vm);
     }
-    this.#grants.end(vm.metadata.uid ?? "");
+    this.#grants.end(key);
     return answered(undefined);
   }
 
@@ -177,7 +177,7 @@ export class Ledger {
     const claim = this.#newClaim(reservation);
     const reserved = await this.#reserve(claim);
     if (reserved.is === "ours") this.#grants.renew(reserved.claim);
-    else if (claim.spec.role === "Machine") this.#grants.end(claim.spec.owner.uid);
+    else if (claim.spec.role === "Machine") this.#grants.end(objectKey(claim.spec.owner));
     return reserved;
   }
 
@@ -231,7 +231,7 @@ export class Ledger {
       if (!(error instanceof ApiError) || error.code !== 404) throw error;
     }
     this.#claims.forget(name);
-    if (spec.role === "Machine") this.#grants.end(spec.owner.uid);
+    if (spec.role === "Machine") this.#grants.end(objectKey(spec.owner));
   }
 
   async #named(vm: VirtualMachine): Promise<Claim | undefined> {
