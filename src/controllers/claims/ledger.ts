@@ -219,7 +219,8 @@ export class Ledger {
   /** The machine was let go and stays where it is. The Claim is kept: it says whose it was. */
   async release(claim: Claim, releaseReason: string): Promise<void> {
     const releasedAt = formatTime(this.#options.clock.nowMs());
-    await this.#update(claim, { ...claim.spec, state: "Released", releasedAt, releaseReason });
+    const { keeper: _keeper, ...spec } = claim.spec;
+    await this.#update(claim, { ...spec, state: "Released", releasedAt, releaseReason });
   }
 
   /** Deletes this very version of a Claim. */
