@@ -4,6 +4,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { KubeObject } from "../../kernel/object.ts";
 import { objectKey } from "../../kernel/object.ts";
 import type { EventDetails, EventRecorder } from "../../runtime/index.ts";
+import { failureText } from "../failures/index.ts";
 import { conditionOf, statusOf } from "./object-status.ts";
 import type { OperationMetrics } from "./operation-metrics.ts";
 
@@ -149,7 +150,8 @@ function tellFailure({ events, log, metrics }: ReportsOptions, told: Failed): vo
   if (!isToTell && !isStalling) return;
   const about = { object: nameOf(object), category, step, attempts, retryInMs, cause: message };
   log("warn", isStalled ? "stalls" : "has failed", about);
-  events.event(object, { type: "Warning", reason: failureReasons[category], message });
+  const text = failureText({ message });
+  events.event(object, { type: "Warning", reason: failureReasons[category], message: text });
   // At a first failure that stalls, the one Event above says it all.
   if (isStalling && attempts > 1) events.event(object, stallOf(category, attempts));
 }
