@@ -43,6 +43,8 @@ export class ModelHypervisor implements ModelState {
   calls = 0;
   taskMs = 400;
   isAway = false;
+  /** What is said of it while it is away. */
+  awayMessage = away.message;
   /** Its list of tasks is lost: nothing can be recalled. */
   isForgetful = false;
   /** Asked at every `begin`. */
@@ -125,7 +127,7 @@ export class ModelHypervisor implements ModelState {
 
   async #answer<T>(look: () => T): Promise<Answer<T>> {
     this.calls += 1;
-    return this.isAway ? failed(away) : answered(look());
+    return this.isAway ? failed({ ...away, message: this.awayMessage }) : answered(look());
   }
 
   #propose(avoid: ReadonlySet<string>): string {
