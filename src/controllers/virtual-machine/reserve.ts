@@ -126,7 +126,8 @@ async function ofItsOwn(turn: ConnectedTurn, desired: Desired): Promise<Failure[
   const { externalId = "0" } = turn.vm.spec;
   const reservation = reservationOf(turn, desired, { node: "", externalId });
   const claim = turn.deps.ledger.draft(reservation);
-  const own = [quotaFailure(turn, reservation), await chosenIdFailure(turn, claim)];
+  const tooMuch = quotaFailure(turn, reservation, turn.deps.ledger.heldBeside(reservation));
+  const own = [tooMuch, await chosenIdFailure(turn, claim)];
   return own.filter((failure) => failure !== undefined);
 }
 
