@@ -42,6 +42,8 @@ export async function failVm(
   const nowMs = deps.clock.nowMs();
   const old = turn.vm.status?.failure;
   const wasStalled = isStalledNow(turn);
+  // What was on its way and failed after all is news, though it is waited for as before.
+  const isNew = old?.category !== failure.category || isNoLongerUnderWay(turn, failure);
   const nextRetryMs = isCounted && next.type === "retry" ? nowMs + next.afterMs : undefined;
   const described = describeFailure(failure, { nowMs, old, attempts, step, nextRetryMs });
   await writeView(turn, {
@@ -54,7 +56,7 @@ export async function failVm(
   deps.reports.failed(turn.vm, failure, {
     step,
     attempts,
-    isNew: old?.category !== failure.category,
+    isNew,
     isStalled: next.type === "stall",
     wasStalled,
     retryInMs: nextRetryMs === undefined ? undefined : nextRetryMs - nowMs,
@@ -64,6 +66,12 @@ export async function failVm(
     memory.retry = { atMs: nextRetryMs, declaration: declarationOf(turn.vm) };
   }
   return again(failure.category, next.afterMs);
+}
+
+function isNoLongerUnderWay({ memory }: Turn, { isUnderWay = false }: Failure): boolean {
+  const was = memory.isUnderWay === true;
+  memory.isUnderWay = isUnderWay;
+  return was && !isUnderWay;
 }
 
 /**
