@@ -192,7 +192,9 @@ const watched: ReadonlySet<string> = new Set(["VirtualMachine", "Hypervisor", "V
 function countOrphan(tallies: Tallies, object: KubeObject): void {
   // cast: the server admits nothing else as an Orphan.
   const { spec, status } = object as unknown as Orphan;
-  const { ownership = "Unattributed", size } = status ?? {};
+  const { ownership = "Unattributed", size, reclaimed } = status ?? {};
+  // It is told of for a while, and takes no space any more.
+  if (reclaimed !== undefined) return;
   const { hypervisor, kind, decision = "None" } = spec;
   const labels = { hypervisor, kind, ownership, decision };
   tallies.orphans.add(labels);

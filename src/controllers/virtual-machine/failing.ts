@@ -68,10 +68,10 @@ export async function failVm(
   return again(failure.category, next.afterMs);
 }
 
-function isNoLongerUnderWay({ memory }: Turn, { isUnderWay = false }: Failure): boolean {
+function isNoLongerUnderWay({ memory }: Turn, { isUnderWay }: Failure): boolean {
   const was = memory.isUnderWay === true;
-  memory.isUnderWay = isUnderWay;
-  return was && !isUnderWay;
+  memory.isUnderWay = isUnderWay === true;
+  return was && isUnderWay !== true;
 }
 
 /**
