@@ -55,7 +55,7 @@ export class Site {
   readonly model: ProxmoxModel;
   readonly clock: Clock;
   readonly tokenId = `${tokenUser}!${tokenName}`;
-  readonly authorization = `PVEAPIToken=${this.tokenId}=${tokenSecret}`;
+  readonly token = { id: this.tokenId, secret: tokenSecret };
   readonly nodes = nodes;
   readonly guests = new Map<string, Origin>();
   /** By backing and name. */
@@ -93,10 +93,6 @@ export class Site {
     this.model = new ProxmoxModel({ state: smallCluster(options), clock, random });
     this.before = inventoryOf(this.model.cluster.state);
     this.survey();
-  }
-
-  get systemId(): string {
-    return this.model.cluster.state.rootFingerprint;
   }
 
   text(id: string): string | undefined {
