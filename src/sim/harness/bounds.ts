@@ -10,7 +10,7 @@ export interface Remains {
   readonly declared: number;
   /** Ids for which a machine was ever asked for. */
   readonly ids: number;
-  /** Machines, volumes and files that are on the clusters, whoever made them. */
+  /** Machines, volumes and files on the clusters, and ids under which people did something. */
   readonly things: number;
   /** How often a program of Berth's was started. */
   readonly starts: number;
@@ -27,7 +27,8 @@ export function demandBounds({ objects, records, declared, ids, things, starts }
   const living = [...objects.values()].reduce((sum, count) => sum + count, 0);
   demandAtMost("records on the disk", records, living);
   const of = (bucket: string): number => objects.get(bucket) ?? 0;
-  demandAtMost("Claims", of("berth.dev/claims"), ids + declared);
+  // An id that somebody took or left something under is not used, and rests.
+  demandAtMost("Claims", of("berth.dev/claims"), ids + things + declared);
   demandAtMost("Orphans", of("berth.dev/orphans"), ids + things);
   // The two Hypervisors and their images tell, too.
   demandAtMost("Events", of("core/events"), (declared + 4) * eventsEach * starts);

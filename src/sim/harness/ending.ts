@@ -84,7 +84,7 @@ export async function demandSmall({ house, records, sites, starts, clock }: Worl
   demandBounds({ objects, records: disk.recordCount(), declared, ids, things, starts });
 }
 
-function thingsOn({ model }: Site): number {
+function thingsOn({ model, handled }: Site): number {
   const { guests, volumes } = model.cluster.state;
-  return Object.keys(guests).length + Object.values(volumes).flat().length;
+  return handled.size + Object.keys(guests).length + Object.values(volumes).flat().length;
 }
