@@ -1,12 +1,10 @@
+import { secretResource } from "../../api/builtin/index.ts";
 import { annotations, virtualMachineKind } from "../../api/index.ts";
-import type {
-  VirtualMachine,
-  WrittenVirtualMachine,
-  WrittenVirtualMachineSpec,
-} from "../../api/index.ts";
-import type { ObjectClient } from "../../client/index.ts";
+import type { VirtualMachine, WrittenVirtualMachineSpec } from "../../api/index.ts";
+import type { Client } from "../../client/index.ts";
 import type { Dice } from "./dice.ts";
-import type { World } from "./world.ts";
+import type { Site } from "./site.ts";
+import { credentialsOf, type World } from "./world.ts";
 
 const gib = "Gi";
 const vmNames = ["web", "db", "mail", "ci"] as const;
@@ -44,8 +42,8 @@ export class People {
   }
 
   #create(name: string, spec: WrittenVirtualMachineSpec): void {
-    this.#ask(`declares ${name}: ${JSON.stringify(spec)}`, (vms) => {
-      return vms.create({
+    this.#ask(`declares ${name}: ${JSON.stringify(spec)}`, (client) => {
+      return client.of(virtualMachineKind).create({
         apiVersion: "berth.dev/v1alpha1",
         kind: "VirtualMachine",
         metadata: { namespace: "default", name },
@@ -64,8 +62,8 @@ export class People {
 
   /** Changes fields of an object, as `kubectl patch` would. */
   change(name: string, merge: object): void {
-    this.#ask(`changes ${name}: ${JSON.stringify(merge)}`, (vms) => {
-      return vms.patch({ namespace: "default", name }, { merge });
+    this.#ask(`changes ${name}: ${JSON.stringify(merge)}`, (client) => {
+      return client.of(virtualMachineKind).patch({ namespace: "default", name }, { merge });
     });
   }
 
@@ -136,7 +134,9 @@ export class People {
   }
 
   delete(name: string): void {
-    this.#ask(`deletes ${name}`, (vms) => vms.delete({ namespace: "default", name }));
+    this.#ask(`deletes ${name}`, (client) => {
+      return client.of(virtualMachineKind).delete({ namespace: "default", name });
+    });
   }
 
   vm(name: string): VirtualMachine | undefined {
@@ -154,10 +154,38 @@ export class People {
     return this.#dice.pickAny(this.standing());
   }
 
-  /** People try again until somebody answers; a refusal is an answer. */
+  /** Somebody makes Berth's token anew, and writes its Secret some time later. */
+  replaceToken(site: Site): void {
+    site.replaceToken(`00000000-0000-4000-8000-${String(this.#dice.between(0, 10 ** 9))}`);
+    this.#world.trace.say("people", () => `make the token of ${site.name} anew`);
+    this.#after(this.#dice.between(100, 60_000), () => this.#writeSecret(site));
+  }
+
+  /** What somebody has still to do. */
+  #after(ms: number, act: () => void): void {
+    this.pending += 1;
+    this.#world.clock.after(ms, () => {
+      this.pending -= 1;
+      act();
+    });
+  }
+
+  /** Whoever made a token does not rest before its Secret is written. */
+  #writeSecret(site: Site): void {
+    const write = (client: Client): Promise<unknown> => {
+      const key = { namespace: "berth-system", name: site.name };
+      return client.of(secretResource).patch(key, { merge: { data: credentialsOf(site) } });
+    };
+    this.#ask(`write the Secret of ${site.name}`, write, () => {
+      this.#after(1_000, () => this.#writeSecret(site));
+    });
+  }
+
+  /** People try again until somebody answers; a refusal is an answer, to most of them. */
   #ask(
     what: string,
-    ask: (vms: ObjectClient<VirtualMachine, WrittenVirtualMachine>) => Promise<unknown>,
+    ask: (client: Client) => Promise<unknown>,
+    onRefusal: () => void = () => undefined,
   ): void {
     const { trace, clock, house, client } = this.#world;
     this.pending += 1;
@@ -167,6 +195,7 @@ export class People {
       isHeard = true;
       this.pending -= 1;
       trace.say("people", () => `${what}: ${answer}`);
+      if (answer !== "done") onRefusal();
     };
     const attempt = (): void => {
       if (isHeard) return;
@@ -174,7 +203,7 @@ export class People {
         clock.after(1_000, attempt);
         return;
       }
-      ask(client.of(virtualMachineKind)).then(
+      ask(client).then(
         () => heard("done"),
         (error: unknown) => heard(String(error)),
       );

@@ -6,10 +6,13 @@ export function onTheHypervisor(makers: TroubleMakers): Trouble[] {
     killWorker(makers),
     failWorker(makers),
     noWorker(makers),
+    slowWorkers(makers),
     crashNode(makers),
     loseQuorum(makers),
     fillStorage(makers),
     oldLists(makers),
+    refuseToken(makers),
+    replaceToken(makers),
   ];
 }
 
@@ -59,6 +62,22 @@ function noWorker(makers: TroubleMakers): Trouble {
         kind: "noWorker",
         matches: ({ method }) => method === "POST",
       });
+    },
+  };
+}
+
+/** Longer than anybody waits for a reply, and than a request without one may take effect. */
+function slowWorkers(makers: TroubleMakers): Trouble {
+  const { dice } = makers;
+  return {
+    name: "slow workers",
+    weight: 1,
+    strike: () => {
+      const site = siteOf(makers);
+      const ms = dice.pick([10_000, 70_000, 200_000]);
+      say(makers, site, `workers take ${ms} ms longer`);
+      site.slowDown(ms);
+      later(makers, [3_000, 60_000], () => site.slowDown(0));
     },
   };
 }
@@ -126,6 +145,27 @@ function oldLists(makers: TroubleMakers): Trouble {
       site.model.cluster.board.freeze();
       later(makers, [3_000, 60_000], () => site.model.cluster.board.thaw());
     },
+  };
+}
+
+function refuseToken(makers: TroubleMakers): Trouble {
+  return {
+    name: "refuse the token",
+    weight: 1,
+    strike: () => {
+      const site = siteOf(makers);
+      say(makers, site, "Berth's account is disabled");
+      site.letIn(false);
+      later(makers, [3_000, 60_000], () => site.letIn(true));
+    },
+  };
+}
+
+function replaceToken(makers: TroubleMakers): Trouble {
+  return {
+    name: "replace the token",
+    weight: 1,
+    strike: () => makers.people.replaceToken(siteOf(makers)),
   };
 }
 

@@ -3,6 +3,7 @@ import type { Trouble, TroubleMakers } from "./trouble.ts";
 import { toBerth } from "./troubles-berth.ts";
 import { onTheHypervisor } from "./troubles-hypervisor.ts";
 import { onTheWire } from "./troubles-wire.ts";
+import { fairWeather } from "./wire.ts";
 import type { World } from "./world.ts";
 
 /** Everything that can go wrong or be done, in one list: the fault menu. */
@@ -51,17 +52,7 @@ function byHand({ hands }: TroubleMakers): Trouble[] {
 export function healWorld(world: World): void {
   world.trace.say("weather", () => "everything is well again");
   for (const [name, weather] of world.weather) {
-    Object.assign(weather, {
-      isCut: false,
-      loseRequest: 0,
-      loseReply: 0,
-      gatewayTimeout: 0,
-      delayMs: 0,
-      refuse: 0,
-      late: 0,
-      garble: 0,
-      hiddenNode: undefined,
-    });
+    Object.assign(weather, fairWeather);
     const site = world.sites.get(name);
     if (site !== undefined) healSite(site);
   }
@@ -84,6 +75,8 @@ export function healWorld(world: World): void {
 
 function healSite(site: Site): void {
   const { model } = site;
+  site.letIn(true);
+  site.slowDown(0);
   model.faults.clear();
   for (const { name, isOnline } of model.cluster.state.nodes) if (!isOnline) model.startNode(name);
   model.cluster.board.thaw();

@@ -153,14 +153,18 @@ async function declareGround({ client, sites }: World): Promise<void> {
   for (const site of sites.values()) await declareSite(client, site);
 }
 
-async function declareSite(client: Client, { name, tokenId }: Site): Promise<void> {
+/** What proves Berth to a cluster, as a Secret has it. */
+export function credentialsOf({ tokenId, tokenSecret }: Site): Record<string, string> {
+  const encode = (text: string): string => Buffer.from(text).toString("base64");
+  return { tokenId: encode(tokenId), tokenSecret: encode(tokenSecret) };
+}
+
+async function declareSite(client: Client, site: Site): Promise<void> {
+  const { name } = site;
   const secretRef = { namespace: "berth-system", name };
-  await client.of(secretResource).create({
-    apiVersion: "v1",
-    kind: "Secret",
-    metadata: secretRef,
-    data: { tokenId: Buffer.from(tokenId).toString("base64") },
-  });
+  const data = credentialsOf(site);
+  const secret = { apiVersion: "v1", kind: "Secret", metadata: secretRef, data };
+  await client.of(secretResource).create(secret);
   await client.of(hypervisorKind).create({
     apiVersion: "berth.dev/v1alpha1",
     kind: "Hypervisor",
