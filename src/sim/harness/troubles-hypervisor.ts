@@ -90,7 +90,9 @@ function crashNode(makers: TroubleMakers): Trouble {
     strike: () => {
       const site = siteOf(makers);
       const node = dice.pick(["pve1", "pve2", "pve3"]);
-      if (site.model.cluster.state.nodes.some(({ isOnline }) => !isOnline)) return;
+      const { nodes, ha } = site.model.cluster.state;
+      // Under high availability machines would be taken over without their disks.
+      if (nodes.some(({ isOnline }) => !isOnline) || Object.keys(ha).length > 0) return;
       say(makers, site, `${node} loses power`);
       site.model.crashNode(node);
       site.personActed();

@@ -40,6 +40,10 @@ function byHand({ hands }: TroubleMakers): Trouble[] {
     { name: "lock a machine", weight: 1, strike: () => hands.lockMachine() },
     { name: "leave a volume", weight: 1, strike: () => hands.leaveVolume() },
     { name: "attach a disk", weight: 1, strike: () => hands.attachDisk() },
+    { name: "detach a disk", weight: 1, strike: () => hands.changeDisk("detachDisk") },
+    { name: "grow a disk", weight: 1, strike: () => hands.changeDisk("growDisk") },
+    { name: "rename a disk", weight: 1, strike: () => hands.changeDisk("renameDisk") },
+    { name: "watch over a machine", weight: 1, strike: () => hands.watchOver() },
     { name: "move a machine", weight: 1, strike: () => hands.moveMachine() },
     { name: "act in the last moment", weight: 4, strike: () => hands.actInTheLastMoment() },
   ];
