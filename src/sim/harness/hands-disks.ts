@@ -17,13 +17,21 @@ interface FoundDisk extends Found {
 
 type Volume = Site["model"]["cluster"]["state"]["volumes"][string][number];
 
+/** A machine, and which volumes its Claim names. */
+interface FoundClaimed extends Found {
+  readonly isClaimed: (volume: string) => boolean;
+}
+
 /** What people do by hand to the disks of a machine. Each tells what it did, if it did anything. */
 export const diskHands = { detachDisk, growDisk, renameDisk } as const;
 
-/** Somebody takes a disk off a machine: its volume stays with it, unused. */
-function detachDisk(found: Found, dice: Dice): string | undefined {
+/**
+ * Somebody takes a disk off a machine: its volume stays with it, unused. Of a volume that was given
+ * another name since Berth looked nobody could tell any more which disk it was.
+ */
+function detachDisk(found: FoundClaimed, dice: Dice): string | undefined {
   const disk = anyDisk(found, dice);
-  if (disk === undefined) return undefined;
+  if (disk === undefined || !found.isClaimed(disk.volume.name)) return undefined;
   const { text, line, volume } = disk;
   const free = [0, 1, 2, 3].find((place) => !new RegExp(`^unused${place}:`, "m").test(text));
   if (free === undefined) return undefined;

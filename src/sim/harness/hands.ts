@@ -236,8 +236,11 @@ export class Hands {
   /** Somebody does something to a disk of Berth's machine. */
   changeDisk(how: keyof typeof diskHands): void {
     const found = this.#anyOfBerth();
-    const done = found && diskHands[how](found, this.#dice);
-    if (found === undefined || done === undefined) return;
+    if (found === undefined) return;
+    const { volumes = [] } = this.#world.records.claimOf(found.site.name, found.id)?.spec ?? {};
+    const isClaimed = (name: string): boolean => volumes.some(({ id }) => id.endsWith(`:${name}`));
+    const done = diskHands[how]({ ...found, isClaimed }, this.#dice);
+    if (done === undefined) return;
     this.didUnseen = true;
     this.#say(found.site, done);
   }

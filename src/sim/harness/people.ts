@@ -1,5 +1,5 @@
 import { secretResource } from "../../api/builtin/index.ts";
-import { annotations, virtualMachineKind } from "../../api/index.ts";
+import { annotations, hypervisorKind, virtualMachineKind } from "../../api/index.ts";
 import type { VirtualMachine, WrittenVirtualMachineSpec } from "../../api/index.ts";
 import type { Client } from "../../client/index.ts";
 import type { Dice } from "./dice.ts";
@@ -69,7 +69,24 @@ export class People {
 
   pause(): void {
     const name = this.#any()?.metadata.name;
-    if (name === undefined) return;
+    if (name !== undefined) this.#pause(name);
+  }
+
+  /** In the middle of some work, best of all of what takes something away or back. */
+  pauseUnderWay(): void {
+    const working = [...this.#world.records.vms.values()].filter(isUnderWay);
+    const vm = this.#dice.pickAny(working.filter(isUndoing)) ?? this.#dice.pickAny(working);
+    if (vm !== undefined) this.#pause(vm.metadata.name ?? "");
+  }
+
+  /** In the middle of its creation, or of any other work. */
+  removeUnderWay(): void {
+    const working = this.standing().filter(isUnderWay);
+    const vm = this.#dice.pickAny(working.filter(isNew)) ?? this.#dice.pickAny(working);
+    if (vm !== undefined) this.delete(vm.metadata.name ?? "");
+  }
+
+  #pause(name: string): void {
     this.change(name, paused("true"));
     this.#world.clock.after(this.#dice.between(5_000, 60_000), () =>
       this.change(name, paused(null)),
@@ -170,15 +187,42 @@ export class People {
     });
   }
 
-  /** Whoever made a token does not rest before its Secret is written. */
   #writeSecret(site: Site): void {
-    const write = (client: Client): Promise<unknown> => {
+    this.#insist(`write the Secret of ${site.name}`, (client) => {
       const key = { namespace: "berth-system", name: site.name };
       return client.of(secretResource).patch(key, { merge: { data: credentialsOf(site) } });
-    };
-    this.#ask(`write the Secret of ${site.name}`, write, () => {
-      this.#after(1_000, () => this.#writeSecret(site));
     });
+  }
+
+  /** Berth has to connect anew, whatever is under way. */
+  changeHypervisor(site: Site): void {
+    const limits = { pollSeconds: this.#dice.between(10, 15) };
+    this.#changeHypervisor(site, { spec: { limits } });
+  }
+
+  /** The cluster has another release, and somebody says some time later that Berth should look. */
+  upgrade(site: Site): void {
+    const { trace, clock } = this.#world;
+    const { release } = site.model.cluster.state;
+    const next = release === "7.4" ? "8.4" : "9.2";
+    if (release === next) return;
+    site.model.upgrade(next);
+    trace.say("people", () => `upgrade ${site.name} to ${next}`);
+    this.#after(this.#dice.between(1_000, 60_000), () => {
+      const asked = { [annotations.reconcileAt]: String(clock.nowMs()) };
+      this.#changeHypervisor(site, { metadata: { annotations: asked } });
+    });
+  }
+
+  #changeHypervisor({ name }: Site, merge: object): void {
+    this.#insist(`change the Hypervisor ${name}: ${JSON.stringify(merge)}`, (client) => {
+      return client.of(hypervisorKind).patch({ name }, { merge });
+    });
+  }
+
+  /** Asks until it is done: who changes what all machines need does not rest before. */
+  #insist(what: string, ask: (client: Client) => Promise<unknown>): void {
+    this.#ask(what, ask, () => this.#after(1_000, () => this.#insist(what, ask)));
   }
 
   /** People try again until somebody answers; a refusal is an answer, to most of them. */
@@ -279,6 +323,18 @@ function withOrWithoutData(disks: readonly Disk[]): object[] {
 /** The second disk is to be destroyed. */
 function destroyed(disk: Disk): object {
   return disk.name === "data" ? { ...disk, state: "Absent" } : disk;
+}
+
+function isUnderWay({ status }: VirtualMachine): boolean {
+  return status?.operation !== undefined;
+}
+
+function isUndoing({ status }: VirtualMachine): boolean {
+  return /^(Destroy|Remove|Clear|Detach|Release|HandOver)/.test(status?.operation?.step ?? "");
+}
+
+function isNew({ status }: VirtualMachine): boolean {
+  return status?.appliedGeneration === undefined;
 }
 
 function extraCard({ networks = [] }: VirtualMachine["spec"]): object[] {

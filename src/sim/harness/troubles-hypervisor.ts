@@ -13,6 +13,8 @@ export function onTheHypervisor(makers: TroubleMakers): Trouble[] {
     oldLists(makers),
     refuseToken(makers),
     replaceToken(makers),
+    upgrade(makers),
+    changeHypervisor(makers),
   ];
 }
 
@@ -168,6 +170,22 @@ function replaceToken(makers: TroubleMakers): Trouble {
     name: "replace the token",
     weight: 1,
     strike: () => makers.people.replaceToken(siteOf(makers)),
+  };
+}
+
+function upgrade(makers: TroubleMakers): Trouble {
+  return {
+    name: "upgrade",
+    weight: 1,
+    strike: () => makers.people.upgrade(siteOf(makers)),
+  };
+}
+
+function changeHypervisor(makers: TroubleMakers): Trouble {
+  return {
+    name: "change a Hypervisor",
+    weight: 1,
+    strike: () => makers.people.changeHypervisor(siteOf(makers)),
   };
 }
 

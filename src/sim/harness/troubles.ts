@@ -23,6 +23,8 @@ function declaring({ people }: TroubleMakers): Trouble[] {
     { name: "edit", weight: 6, isAlways: true, strike: () => people.edit() },
     { name: "remove", weight: 3, strike: () => people.remove() },
     { name: "pause", weight: 1, strike: () => people.pause() },
+    { name: "remove under way", weight: 2, strike: () => people.removeUnderWay() },
+    { name: "pause under way", weight: 2, strike: () => people.pauseUnderWay() },
     { name: "flip-flop", weight: 1, strike: () => people.flipFlop() },
     { name: "declare anew", weight: 1, strike: () => people.declareAnew() },
   ];
