@@ -87,6 +87,8 @@ export class ModelHypervisor {
   calls = 0;
   taskMs = 400;
   isAway = false;
+  /** What is said of it while it is away. */
+  awayMessage = away.message;
   /** Its list of tasks is lost: nothing can be recalled. */
   isForgetful = false;
   /** Asked at every `begin`. */
@@ -186,7 +188,7 @@ export class ModelHypervisor {
 
   async #answer<T>(look: () => T): Promise<Answer<T>> {
     this.calls += 1;
-    return this.isAway ? failed(away) : answered(look());
+    return this.isAway ? failed({ ...away, message: this.awayMessage }) : answered(look());
   }
 
   #inventory(): Inventory {

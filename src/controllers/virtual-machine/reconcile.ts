@@ -73,6 +73,7 @@ async function connectAndGo(turn: Turn): Promise<Outcome> {
   const reach = deps.connections.of(name);
   turn.isOpen = vm.status?.operation !== undefined;
   if (reach.is === "away") return goWithout(turn, name, reach);
+  delete turn.memory.toldAway;
   const { connection } = reach;
   const connected: ConnectedTurn = Object.assign(turn, { connection, driver: connection.driver });
   const claim = await deps.ledger.find(vm);

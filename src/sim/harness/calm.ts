@@ -73,10 +73,9 @@ const remedies: Readonly<Record<string, (stuck: Stuck, helpers: Helpers) => Answ
 /** Disks may have grown by hand, or since a machine was let go of: then they are declared so. */
 function declareSizes({ vm, site, id, name, message }: Stuck, { people }: Helpers): Answer {
   const found = new Map(
-    [...message.matchAll(/disks\[(\w+)\]\.size \(it has (\d+)/g)].map(([, disk = "", bytes]) => [
-      disk,
-      `${Number(bytes) / 2 ** 30}Gi`,
-    ]),
+    [...message.matchAll(/disks\[(\w+)\]\.size \(it has (\w+)\)/g)].map(
+      ([, disk = "", size = ""]) => [disk, size],
+    ),
   );
   const config = site.text(/machine (\d+) stands/.exec(message)?.[1] ?? id) ?? "";
   const isFalse = (size: string): boolean => !config.includes(`size=${size.replace("i", "")}`);

@@ -3,6 +3,7 @@ import { annotations, hypervisorKind, virtualMachineKind } from "../../api/index
 import type { VirtualMachine, WrittenVirtualMachineSpec } from "../../api/index.ts";
 import type { Client } from "../../client/index.ts";
 import type { Dice } from "./dice.ts";
+import { canary } from "./laws-secrets.ts";
 import type { Site } from "./site.ts";
 import { credentialsOf, type World } from "./world.ts";
 
@@ -173,7 +174,8 @@ export class People {
 
   /** Somebody makes Berth's token anew, and writes its Secret some time later. */
   replaceToken(site: Site): void {
-    site.replaceToken(`00000000-0000-4000-8000-${String(this.#dice.between(0, 10 ** 9))}`);
+    // Whoever finds the new secret somewhere finds the word that no one may read, too.
+    site.replaceToken(`${canary}-${this.#dice.between(0, 10 ** 9)}`);
     this.#world.trace.say("people", () => `make the token of ${site.name} anew`);
     this.#after(this.#dice.between(100, 60_000), () => this.#writeSecret(site));
   }
@@ -274,7 +276,7 @@ export class People {
       networks: [{ name: "lan", bridge: "vmbr0" }],
       powerState: dice.chance(0.8) ? "Running" : "Stopped",
       ...(dice.chance(0.2) ? { firmware: { type: "UEFI" } } : {}),
-      ...(dice.chance(0.25) ? { cloudInit: { userData: { inline: "#cloud-config\n" } } } : {}),
+      ...(dice.chance(0.25) ? { cloudInit: { userData: userDataFor(fromImage) } } : {}),
       updatePolicy: dice.pick(["Live", "Reboot", "PowerOff"]),
       shutdown: { graceSeconds: dice.pick([2, 5, 20]) },
       ...this.#newPolicies(),
@@ -339,6 +341,11 @@ function isNew({ status }: VirtualMachine): boolean {
 
 function extraCard({ networks = [] }: VirtualMachine["spec"]): object[] {
   return networks.length > 1 ? [] : [{ name: "dmz", bridge: "vmbr0", vlan: 5 }];
+}
+
+/** Half of it is nobody's business. */
+function userDataFor(isSecret: boolean): { inline: string } | { secretRef: { name: string } } {
+  return isSecret ? { secretRef: { name: "user-data" } } : { inline: "#cloud-config\n" };
 }
 
 function paused(value: string | null): object {

@@ -2,6 +2,8 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { ClusterState, Release, Timing } from "../proxmox/index.ts";
 import { ProxmoxModel, smallCluster, tokenName, tokenUser } from "../proxmox/index.ts";
 import type { Dice } from "./dice.ts";
+import { inventoryOf } from "./inventory.ts";
+import { canary } from "./laws-secrets.ts";
 import { Violation } from "./violation.ts";
 
 /** Who made something that stands on a hypervisor, and when it was last seen how. */
@@ -43,7 +45,6 @@ export interface SiteOptions {
 }
 
 const nodes = ["pve1", "pve2", "pve3"];
-const firstSecret = "00000000-0000-4000-8000-0000000000aa";
 /** Nothing was ever seen. */
 const never = -Infinity;
 
@@ -55,7 +56,7 @@ export class Site {
   readonly clock: Clock;
   readonly tokenId = `${tokenUser}!${tokenName}`;
   /** What the cluster accepts now. Whoever uses it has it from the Secret, which may be older. */
-  tokenSecret = firstSecret;
+  tokenSecret = canary;
   readonly nodes = nodes;
   readonly guests = new Map<string, Origin>();
   /** By backing and name. */
@@ -66,6 +67,8 @@ export class Site {
   onVolumeGone: (name: string) => void = () => undefined;
   /** Volumes that a person took away. */
   readonly goneByHand = new WeakSet<object>();
+  /** What was there beside machines before Berth came. */
+  readonly before: readonly string[];
   /** For which object a create was last sent, by id. */
   readonly creates = new Map<string, string>();
   /** The volumes themselves, by backing and name, and whose they are. */
@@ -92,11 +95,8 @@ export class Site {
     const options = { release, nodes, clock, random, password: "secret", tokenSecret };
     this.model = new ProxmoxModel({ state: smallCluster(options), clock, random });
     this.#timing = this.model.cluster.timing;
+    this.before = inventoryOf(this.model.cluster.state);
     this.survey();
-  }
-
-  get systemId(): string {
-    return this.model.cluster.state.rootFingerprint;
   }
 
   /** Somebody takes Berth's account its right to log in, or gives it back. */

@@ -1,7 +1,6 @@
-import { httpForm, wholeBody } from "../../drivers/proxmox/index.ts";
 import type { PveReply, PveRequest } from "../../drivers/proxmox/index.ts";
 import { sleep } from "../../kernel/clock.ts";
-import type { ApiRequest } from "../proxmox/index.ts";
+import { askModel, type ApiToken } from "../wire/index.ts";
 import type { Dice } from "./dice.ts";
 import type { Life } from "./life.ts";
 import type { Site } from "./site.ts";
@@ -61,10 +60,10 @@ export interface WireOptions {
 /** Who sends a request, and what proves it to the cluster. */
 export interface Sender {
   readonly name: string;
-  readonly authorization: string;
+  readonly token: ApiToken;
 }
 
-type Sent = PveRequest & Pick<Sender, "authorization">;
+type Sent = PveRequest & Pick<Sender, "token">;
 
 /** A caller whose replies are cut off by the client after so long, as the real transport does. */
 const giveUpMs = 35_000;
@@ -103,7 +102,7 @@ export class Wire {
     }
     this.requests += 1;
     onCall(site);
-    const sent = { ...request, authorization: sender.authorization };
+    const sent = { ...request, token: sender.token };
     if (request.method === "GET") return this.#carry(sent);
     this.writes += 1;
     onEffect(site, request, sender.name);
@@ -215,23 +214,10 @@ export class Wire {
 
   async #ask(request: Sent): Promise<PveReply> {
     const { site, trace } = this.#options;
-    try {
-      const http = await asHttp(request);
-      const { status, reason, body } = await site.model.send(http);
-      trace.say(
-        site.name,
-        () => `${nameOf(request)}: ${status} ${status === 200 ? cut(body) : reason}`,
-      );
-      this.#forget(body);
-      if (status === 501 && request.path.endsWith("/certificates/info")) return authorityOf(site);
-      return { ...answer, status, reason, body };
-    } catch (error) {
-      if (!(error instanceof Error) || !("code" in error)) throw error;
-      const detail = error.message;
-      trace.say(site.name, () => `${nameOf(request)}: ${detail}`);
-      if (error.code === "ECONNREFUSED") return { type: "notSent", why: "unreachable", detail };
-      return { type: "lost", detail };
-    }
+    const reply = await askModel(site.model, request, request.token);
+    trace.say(site.name, () => `${nameOf(request)}: ${outcomeOf(reply)}`);
+    if (reply.type === "answered") this.#forget(reply.body);
+    return reply;
   }
 }
 
@@ -283,12 +269,6 @@ function withoutNode(body: string, node: string | undefined): string {
   return JSON.stringify({ data: rows });
 }
 
-/** Certificates belong to the server around a model. Here there is none. */
-function authorityOf(site: Site): PveReply {
-  const data = [{ filename: "pve-root-ca.pem", fingerprint: site.systemId }];
-  return { ...answer, status: 200, reason: "OK", body: JSON.stringify({ data }) };
-}
-
 /** The id of the guest that a request is about, if it is about one. */
 export function subjectOf({ path, params }: PveRequest): string | undefined {
   const inPath = /^\/nodes\/[^/]+\/qemu\/(\d+)/.exec(path)?.[1];
@@ -303,17 +283,11 @@ export function nameOf({ method, path, params }: PveRequest): string {
   return `${method} ${path}${said.length > 0 ? ` (${said.join(", ")})` : ""}`;
 }
 
-function cut(text: string): string {
-  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+function outcomeOf(reply: PveReply): string {
+  if (reply.type !== "answered") return reply.detail;
+  return `${reply.status} ${reply.status === 200 ? cut(reply.body) : reply.reason}`;
 }
 
-async function asHttp({ authorization, ...request }: Sent): Promise<ApiRequest> {
-  const { path, contentType, body } = httpForm(request);
-  const type = contentType === undefined ? {} : { "content-type": contentType };
-  return {
-    method: request.method,
-    path: `/api2/json${path}`,
-    headers: { authorization, ...type },
-    body: await wholeBody(body),
-  };
+function cut(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
 }
