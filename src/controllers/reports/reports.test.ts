@@ -148,6 +148,23 @@ describe("reports", () => {
     assert.deepEqual(events, ["Warning DependencyNotReady No image."]);
   });
 
+  test("what is on its way is no Warning and no failure; what fails on its way is", async () => {
+    const { reports, events, log, text } = open();
+    const message = "The image is being looked for.";
+    const coming = { category: "DependencyNotReady", message, isUnderWay: true } as const;
+    reports.failed(vm, coming, facts({ isNew: true }));
+    reports.failed(vm, coming, facts({}));
+    assert.deepEqual(events, [`Normal DependencyNotReady ${message}`]);
+    assert.deepEqual(
+      log.map(([level]) => level),
+      ["info"],
+    );
+    assert.doesNotMatch(await text(), /failures_total\{/);
+    const missing = { category: "DependencyNotReady", message: "No image." } as const;
+    reports.failed(vm, missing, facts({ isNew: true }));
+    assert.equal(events[1], "Warning DependencyNotReady No image.");
+  });
+
   test("becoming Ready, ceasing to be, and another reason are told; the same is not", () => {
     const { reports, events } = open();
     const of = (status: string, reason: string): KubeObject => ({

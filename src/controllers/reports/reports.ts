@@ -139,8 +139,10 @@ interface Failed {
 }
 
 /** A failed attempt is told each time, which raises a count; a wait only when it begins. */
-function tellFailure({ events, log, metrics }: ReportsOptions, told: Failed): void {
+function tellFailure(options: ReportsOptions, told: Failed): void {
+  const { events, log, metrics } = options;
   const { object, failure, facts } = told;
+  if (failure.isUnderWay === true) return tellWait(options, told);
   const { category, message } = failure;
   const { step, attempts, retryInMs, isStalled } = facts;
   const isToTell = facts.isNew || isAttempt(category, facts);
@@ -160,6 +162,14 @@ function tellFailure({ events, log, metrics }: ReportsOptions, told: Failed): vo
 function isAttempt(category: FailureCategory, { step, retryInMs }: FailureFacts): boolean {
   const isRetried = retryInMs !== undefined && categoryPolicies[category].next === "retry";
   return step !== undefined || isRetried;
+}
+
+/** Nothing is wrong: it goes on when what it needs has come. */
+function tellWait({ events, log }: ReportsOptions, { object, failure, facts }: Failed): void {
+  if (!facts.isNew) return;
+  const { category, message } = failure;
+  log("info", "waits", { object: nameOf(object), category, cause: message });
+  events.event(object, { type: "Normal", reason: failureReasons[category], message });
 }
 
 function stallOf(category: FailureCategory, attempts: number): EventDetails {

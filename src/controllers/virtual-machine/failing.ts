@@ -42,6 +42,8 @@ export async function failVm(
   const nowMs = deps.clock.nowMs();
   const old = turn.vm.status?.failure;
   const wasStalled = isStalledNow(turn);
+  // What was on its way and failed after all is news, though it is waited for as before.
+  const isNew = old?.category !== failure.category || isNoLongerUnderWay(turn, failure);
   const nextRetryMs = isCounted && next.type === "retry" ? nowMs + next.afterMs : undefined;
   const described = describeFailure(failure, { nowMs, old, attempts, step, nextRetryMs });
   await writeView(turn, {
@@ -54,7 +56,7 @@ export async function failVm(
   deps.reports.failed(turn.vm, failure, {
     step,
     attempts,
-    isNew: old?.category !== failure.category,
+    isNew,
     isStalled: next.type === "stall",
     wasStalled,
     retryInMs: nextRetryMs === undefined ? undefined : nextRetryMs - nowMs,
@@ -66,6 +68,12 @@ export async function failVm(
   return again(failure.category, next.afterMs);
 }
 
+function isNoLongerUnderWay({ memory }: Turn, { isUnderWay }: Failure): boolean {
+  const was = memory.isUnderWay === true;
+  memory.isUnderWay = isUnderWay === true;
+  return was && isUnderWay !== true;
+}
+
 /**
  * The hypervisor is away, and only the one who looks after it asks it anything. The machine waits
  * for the next look: nothing was tried, so no attempt is counted. It is told once for an outage, in
@@ -75,7 +83,7 @@ export async function failVm(
 export async function waitForLook(
   turn: Turn,
   failure: Failure,
-  nextLookMs: number,
+  { name, nextLookMs }: { readonly name: string; readonly nextLookMs: number },
 ): Promise<Outcome> {
   const { deps, memory, vm } = turn;
   const nowMs = deps.clock.nowMs();
@@ -86,7 +94,8 @@ export async function waitForLook(
   memory.toldAway = failure.category;
   endBeginning(turn);
   const described = isTold ? old : describeFailure(failure, { nowMs, old, attempts });
-  const state = { is: "failed", failure: described, isStalled: false } as const;
+  const waitingFor = { kind: "Dependency", name: `Hypervisor ${name}` } as const;
+  const state = { is: "failed", failure: described, isStalled: false, waitingFor } as const;
   await writeView(turn, { state, handled: handledOf(turn), ...placeOf(turn) });
   deps.reports.failed(turn.vm, failure, {
     attempts,

@@ -10,6 +10,7 @@ import { failVm, handledOf, hasGivenUp } from "./failing.ts";
 import { askAgainMs, askGuest } from "./guest.ts";
 import { chooseKeeper, dropKeeper, findKeeper, lookAtKeeper, recordKeeper } from "./keeper.ts";
 import { keptDisks } from "./kept-disks.ts";
+import { lookForLeftovers } from "./leftovers.ts";
 import { finish, letGo } from "./letting-go.ts";
 import type { Next, OpenOperation, PlanInput } from "./next.ts";
 import { pauseVm } from "./pausing.ts";
@@ -143,7 +144,7 @@ function hasAnswered({ status }: VirtualMachine): boolean {
 
 /** What the plan asks to be looked at beside the machine, each at most once. */
 async function lookCloser(turn: ConnectedTurn, input: PlanInput, next: Next): Promise<Next> {
-  const { claim, driver } = turn;
+  const { claim } = turn;
   if (claim === undefined) return next;
   if (next.do === "look") {
     turn.seen = await see(turn, claim, false);
@@ -151,7 +152,7 @@ async function lookCloser(turn: ConnectedTurn, input: PlanInput, next: Next): Pr
     return lookCloser(turn, seen, await recordAndPlan(turn, seen));
   }
   if (next.do !== "sweep" || input.leftovers !== undefined) return next;
-  const leftovers = await driver.leftovers(claim.spec);
+  const leftovers = await lookForLeftovers(turn, claim.spec, next);
   if (!leftovers.ok) return { do: "fail", failure: leftovers.failure };
   return planVm({ ...input, claim: claim.spec, leftovers: leftovers.value });
 }

@@ -124,7 +124,9 @@ async function lookAhead(
 /** What needs no node to be found out: the quota, and whose the id is that was chosen. */
 async function ofItsOwn(turn: ConnectedTurn, desired: Desired): Promise<Failure[]> {
   const { externalId = "0" } = turn.vm.spec;
-  const reservation = reservationOf(turn, desired, { node: "", externalId });
+  // Nothing is reserved yet, so no identity is drawn either.
+  const nobody = { node: "", externalId, identity: turn.vm.status?.identity ?? "" };
+  const reservation = reservationOf(turn, desired, nobody);
   const claim = turn.deps.ledger.draft(reservation);
   const tooMuch = quotaFailure(turn, reservation, turn.deps.ledger.heldBeside(reservation));
   const own = [tooMuch, await chosenIdFailure(turn, claim)];
@@ -212,7 +214,11 @@ function tellReserved(
 function reservationOf(
   { vm, deps, connection }: ConnectedTurn,
   desired: Desired,
-  { node, externalId }: { readonly node: string; readonly externalId: string },
+  {
+    node,
+    externalId,
+    identity = vm.status?.identity ?? deps.random.uuid(),
+  }: { readonly node: string; readonly externalId: string; readonly identity?: string },
 ): Reservation {
   const { name, systemId } = connection;
   return {
@@ -220,7 +226,7 @@ function reservationOf(
     hypervisor: { name, systemId },
     externalId,
     idChosenBy: vm.spec.externalId === undefined ? "Berth" : "User",
-    identity: vm.status?.identity ?? deps.random.uuid(),
+    identity,
     node,
     preflightVolumes: [],
     resources: resourcesOf(desired),

@@ -164,6 +164,12 @@ export class Site {
     return [...this.guests].filter(([, origin]) => origin.uid === uid).map(([id]) => id);
   }
 
+  /** The configurations of the guests that Berth made, by id. */
+  filesOfBerth(): Map<string, string> {
+    const ids = [...this.guests].filter(([, { by }]) => by === "berth").map(([id]) => id);
+    return new Map(ids.map((id) => [id, this.text(id) ?? ""]));
+  }
+
   /** The volumes of a machine that have this name, themselves: a name changes with the owner. */
   volumesNamed(id: string, vmid: string): object[] {
     const name = id.slice(id.indexOf(":") + 1);

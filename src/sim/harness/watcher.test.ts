@@ -25,6 +25,7 @@ async function watching(): Promise<{
       const body = url.includes("watch=true") ? stream : Buffer.from(JSON.stringify(list));
       return { status: 200, headers: {}, body };
     },
+    onEnd: () => undefined,
     guard: (check) => {
       try {
         check();

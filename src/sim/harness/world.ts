@@ -104,20 +104,24 @@ export class World {
 
   /** Who watches begins anew when the API does. */
   #beginWatching(): void {
-    for (const watcher of Object.values(this.watchers)) {
-      watcher.begin().catch((error: unknown) => {
-        // It died again meanwhile, and will be started again.
-        if (this.house.isOpen) this.broken ??= error;
-      });
-    }
+    for (const watcher of Object.values(this.watchers)) this.#begin(watcher);
+  }
+
+  #begin(watcher: Watcher): void {
+    watcher.begin().catch((error: unknown) => {
+      // It died again meanwhile, and will be started again.
+      if (this.house.isOpen) this.broken ??= error;
+    });
   }
 
   #watcherOf(plural: string): Watcher {
-    return new Watcher({
+    const watcher: Watcher = new Watcher({
       url: `/apis/berth.dev/v1alpha1/${plural}`,
       ask: (request) => this.house.handle(request),
       guard: (check) => this.guard(check),
+      onEnd: () => this.#begin(watcher),
     });
+    return watcher;
   }
 
   /** Keeps what is thrown where it would reach code that is under test. */
