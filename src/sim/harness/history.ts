@@ -46,6 +46,8 @@ const convergeMs = 40 * 60_000;
 /** A change by hand is seen at the next tick, or when a stalled machine is looked at again. */
 const noticeMs = 40_000;
 const stalledMs = 16 * 60_000;
+/** Every machine is looked at once an hour, a fifth sooner or later. */
+const resyncMs = 75 * 60_000;
 /** Who asks for another try has its outcome by then, in most cases. */
 const answerMs = 60_000;
 const settleMs = 150_000;
@@ -190,6 +192,7 @@ class History {
       this.#people.resumeAll();
       await this.#pass(noticeMs);
     }
+    await this.#showUnseen();
     await this.#waitUntil(areWell);
     for (let round = 0; round < 8; round++) {
       const isSettled = (): boolean => this.#isQuiet() && all().every(isSettledVm);
@@ -209,6 +212,13 @@ class History {
     }
     await this.#demandRest();
     if (this.#seed % plainEvery === 0) await demandSameAsPlain(world, this.#options);
+  }
+
+  /** What no list of a hypervisor shows is seen within the hour, or when somebody asks. */
+  async #showUnseen(): Promise<void> {
+    if (!this.#hands.didUnseen) return;
+    if (!this.#isPatient) this.#people.retryAll();
+    await this.#pass(this.#isPatient ? resyncMs : noticeMs);
   }
 
   /** Until Berth looks again by itself; most people tell it to, and wait for the answer only. */
@@ -330,7 +340,7 @@ class History {
 
 /** As declared, and nobody deletes it. */
 function isWell(vm: VirtualMachine): boolean {
-  return isReady(vm) && !isDeleting(vm) && isSettledVm(vm);
+  return isReady(vm) && !isDeleting(vm) && isSettledVm(vm) && vm.status?.failure === undefined;
 }
 
 /** Ready, or stopped by something that it names and that time alone will not mend. */
@@ -339,7 +349,7 @@ function isSettledVm(vm: VirtualMachine): boolean {
   const { operation, failure, plan } = vm.status ?? {};
   // Changes that wait for a person's word.
   if (plan !== undefined && !isDeleting(vm)) return true;
-  if (isReady(vm) && !isDeleting(vm)) return operation === undefined && failure === undefined;
+  if (isReady(vm) && !isDeleting(vm) && failure === undefined) return operation === undefined;
   return isStalled(vm) && vm.status?.observedGeneration === vm.metadata.generation;
 }
 

@@ -105,12 +105,14 @@ export class Program {
       connect: ({ metadata, spec }, credentials) => {
         const wire = wires.get(metadata.name ?? "");
         if (wire === undefined) throw new Error(`there is no cluster ${metadata.name}`);
+        const { tokenId = "", tokenSecret = "" } = credentials ?? {};
+        const sender = { name: this.name, token: { id: tokenId, secret: tokenSecret } };
         const driver = proxmoxDriver({
           send: (request) => {
             const isEffect = request.method !== "GET";
-            return this.life.call(() => wire.send(request, this.name), isEffect);
+            return this.life.call(() => wire.send(request, sender), isEffect);
           },
-          tokenId: credentials?.["tokenId"] ?? "",
+          tokenId,
           random: this.#dice.random,
           settings: spec.idRange === undefined ? {} : { idRange: spec.idRange },
         });

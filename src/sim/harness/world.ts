@@ -225,14 +225,17 @@ function base64(text: string): string {
   return Buffer.from(text).toString("base64");
 }
 
-async function declareSite(client: Client, { name, tokenId }: Site): Promise<void> {
+/** What proves Berth to a cluster, as a Secret has it. */
+export function credentialsOf({ tokenId, tokenSecret }: Site): Record<string, string> {
+  return { tokenId: base64(tokenId), tokenSecret: base64(tokenSecret) };
+}
+
+async function declareSite(client: Client, site: Site): Promise<void> {
+  const { name } = site;
   const secretRef = { namespace: "berth-system", name };
-  await client.of(secretResource).create({
-    apiVersion: "v1",
-    kind: "Secret",
-    metadata: secretRef,
-    data: { tokenId: base64(tokenId), tokenSecret: base64(canary) },
-  });
+  const data = credentialsOf(site);
+  const secret = { apiVersion: "v1", kind: "Secret", metadata: secretRef, data };
+  await client.of(secretResource).create(secret);
   await client.of(hypervisorKind).create({
     apiVersion: "berth.dev/v1alpha1",
     kind: "Hypervisor",
