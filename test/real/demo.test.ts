@@ -3,8 +3,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
 import { parseAllDocuments } from "yaml";
+import type { VirtualMachine } from "../../src/api/index.ts";
 import { repository, startBerth, temporaryFolder } from "./support/berth.ts";
 import { bodyOf, connect, type Http } from "./support/http.ts";
+import { parseMachine } from "./support/parse-machine.ts";
 import "./support/cleanup.ts";
 
 const api = "/apis/berth.dev/v1alpha1";
@@ -37,9 +39,9 @@ test("the README's first machine: Ready, still there after kill -9, gone when de
   http = connect(berth);
   t.after(() => http.close());
   const after = await untilReady(http);
-  assert.equal(after.status.externalId, before.status.externalId);
-  assert.equal(after.status.identity, before.status.identity);
-  assert.equal(after.status.powerState, "Running");
+  assert.equal(after.status?.externalId, before.status?.externalId);
+  assert.equal(after.status?.identity, before.status?.identity);
+  assert.equal(after.status?.powerState, "Running");
   const claims = bodyOf(await http.ask({ path: `${api}/claims` }));
   assert.deepEqual(
     claims.items.map((claim: { spec: { state: string } }) => claim.spec.state),
@@ -50,20 +52,17 @@ test("the README's first machine: Ready, still there after kill -9, gone when de
   await until(async () => (await http.ask({ path: first })).status === 404, "it did not go");
 });
 
-// oxlint-disable-next-line typescript/no-explicit-any -- tests read arbitrary JSON bodies
-async function untilReady(http: Http): Promise<any> {
-  // oxlint-disable-next-line typescript/no-explicit-any -- tests read arbitrary JSON bodies
-  let found: any;
+async function untilReady(http: Http): Promise<VirtualMachine> {
+  let found: VirtualMachine | undefined;
   await until(
     async () => {
-      found = bodyOf(await http.ask({ path: first }));
+      found = parseMachine((await http.ask({ path: first })).text);
       const conditions = found.status?.conditions ?? [];
-      return conditions.some((c: { type: string; status: string }) => {
-        return c.type === "Ready" && c.status === "True";
-      });
+      return conditions.some(({ type, status }) => type === "Ready" && status === "True");
     },
-    () => `not Ready: ${JSON.stringify(found.status)}`,
+    () => `not Ready: ${JSON.stringify(found?.status)}`,
   );
+  assert.ok(found);
   return found;
 }
 

@@ -93,7 +93,8 @@ function operationLines(operation: JsonObject, nowMs: number): string[] {
 }
 
 function waitingLine({ kind, name, since }: JsonObject, nowMs: number): string {
-  return `waiting for ${textOf(kind)} ${textOf(name)} since ${humanAge(since, nowMs)}`;
+  const what = `${kind === "Lock" ? "the lock: " : ""}${textOf(name)}`;
+  return `waiting since ${humanAge(since, nowMs)} for ${what}`;
 }
 
 /** By the policy of the category, in words. */
@@ -101,7 +102,7 @@ function retryLine({ nextRetryAt, category, step }: JsonObject, nowMs: number): 
   if (typeof nextRetryAt === "string") return `next attempt ${relative(nextRetryAt, nowMs)}`;
   const isWaiting = policyOf(textOf(category))?.next === "wait";
   if (isWaiting) return "Berth goes on by itself when what it waits for is there";
-  if (typeof step === "string") return "no further attempt before the declaration changes";
+  if (typeof step === "string") return "no further attempt before an edit, or berth retry";
   return "nothing is tried before this is mended; Berth looks by itself whether it is";
 }
 

@@ -115,6 +115,24 @@ describe("reports", () => {
     assert.match(metrics, /failures_total\{kind="VirtualMachine",category="CreationFailed"\} 5/);
   });
 
+  test("an attempt that ends before its first step counts as well, and looking does not", async () => {
+    const { reports, events, text } = open();
+    const down = { category: "NodeUnhealthy", message: "No node." } as const;
+    reports.failed(vm, down, facts({ isNew: true, retryInMs: 30_000 }));
+    for (const attempts of [2, 3]) {
+      reports.failed(vm, down, facts({ attempts, retryInMs: 60_000 }));
+    }
+    const lost = { category: "UnknownOutcome", message: "No reply." } as const;
+    reports.failed(vm, lost, facts({ isNew: true, retryInMs: 1_000 }));
+    reports.failed(vm, lost, facts({ attempts: 2, retryInMs: 2_000 }));
+    const [attempt, look] = ["Warning NodeUnhealthy No node.", "Warning UnknownOutcome No reply."];
+    assert.deepEqual(events, [attempt, attempt, attempt, look]);
+    assert.match(
+      await text(),
+      /failures_total\{kind="VirtualMachine",category="NodeUnhealthy"\} 3/,
+    );
+  });
+
   test("a failure that stalls at once is one Event, and looking again is none", () => {
     const { reports, events } = open();
     reports.failed(vm, failure, facts({ isNew: true, isStalled: true }));

@@ -4,6 +4,7 @@ import { basisOf, stepOrWait, type Found, type Next, type PlanInput } from "./ne
 import { isEverDeclared } from "./plan-claim.ts";
 import { planVmTakeBack } from "./plan-hand-over.ts";
 import { seedShape } from "./plan-seed.ts";
+import { sizeText } from "./quantities.ts";
 import type { Step } from "./steps.ts";
 
 type ClaimVolume = NonNullable<ClaimSpec["volumes"]>[number];
@@ -202,7 +203,7 @@ function growStep({ declared }: PlanInput, { claim, machine }: At): Step | undef
   for (const { name: disk, sizeBytes = 0 } of declared.disks) {
     if ((seenDisk(machine, disk)?.sizeBytes ?? 0) >= sizeBytes) continue;
     const operation = { kind: "grow", claim, at: basisOf(machine), disk, sizeBytes } as const;
-    const intent = `Grow the disk ${disk} to ${sizeBytes} bytes.`;
+    const intent = `Grow the disk ${disk} to ${sizeText(sizeBytes)}.`;
     return { name: "Grow", operation, intent };
   }
   return undefined;

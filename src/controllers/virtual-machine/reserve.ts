@@ -3,7 +3,7 @@ import type { Failure } from "../../hypervisor/index.ts";
 import { again, type Outcome } from "../../runtime/index.ts";
 import type { Reservation } from "../claims/index.ts";
 import { combined } from "../failures/index.ts";
-import type { DeclareAnswer } from "./declare.ts";
+import type { DeclareAnswer, Elsewhere } from "./declare.ts";
 import type { Desired } from "./desired.ts";
 import { failVm } from "./failing.ts";
 import { cloningOf, takesOf } from "./fills.ts";
@@ -36,7 +36,7 @@ export async function reserveId(
 ): Promise<Outcome> {
   const taking = await takeOver(turn, desired, node);
   if (taking !== undefined) return taking;
-  const { findings, reservation } = await lookAhead(turn, desired, node);
+  const { findings, reservation } = await lookAhead(turn, desired, { node });
   const isIdAtFault = findings.some(({ category }) => idFailures.has(category));
   if (isIdAtFault && mayChooseAnother(turn) && reservation !== undefined) {
     return avoidId(turn, reservation.externalId);
@@ -51,12 +51,12 @@ export async function reserveId(
  */
 export async function allWrong(
   turn: ConnectedTurn,
-  { findings, desired, node }: Exclude<DeclareAnswer, { ok: true }>,
+  { findings, desired, place = {} }: Exclude<DeclareAnswer, { ok: true }>,
 ): Promise<Failure> {
   // What is there already, or is to be taken over, is not made.
   const isMade = turn.claim !== undefined || turn.vm.spec.adopt !== undefined;
-  if (isMade || desired === undefined || node === undefined) return combined(findings);
-  const ahead = await knownAhead(turn, desired, node);
+  if (isMade || desired === undefined) return combined(findings);
+  const ahead = await knownAhead(turn, desired, place);
   // Who may not use an id is not told who has it.
   const isIdTold = !mayChooseAnother(turn) && !findings.some(isDenial);
   const told = ahead.filter(({ category }) => isIdTold || !idFailures.has(category));
@@ -67,14 +67,14 @@ export async function allWrong(
 async function knownAhead(
   turn: ConnectedTurn,
   desired: Desired,
-  node: string,
+  place: Elsewhere,
 ): Promise<readonly Failure[]> {
   const { memory, deps, vm } = turn;
   const declaration = declarationOf(vm);
   const nowMs = deps.clock.monotonicMs();
   const isKnown = memory.ahead?.declaration === declaration && nowMs < memory.ahead.untilMs;
   if (memory.ahead !== undefined && isKnown) return memory.ahead.findings;
-  const { findings } = await lookAhead(turn, desired, node);
+  const { findings } = await lookAhead(turn, desired, place);
   memory.ahead = { declaration, untilMs: nowMs + aheadMs, findings };
   return findings;
 }
@@ -90,7 +90,12 @@ interface Ahead {
 }
 
 /** Quota, id, node, storages, images, networks, rights: everything that can be known before. */
-async function lookAhead(turn: ConnectedTurn, desired: Desired, node: string): Promise<Ahead> {
+async function lookAhead(
+  turn: ConnectedTurn,
+  desired: Desired,
+  { node, lacks = new Set() }: Elsewhere,
+): Promise<Ahead> {
+  if (node === undefined) return { findings: await ofItsOwn(turn, desired) };
   const proposal = await proposeId(turn);
   if (!proposal.ok) return { findings: [proposal.failure] };
   const reservation = reservationOf(turn, desired, { node, externalId: proposal.value });
@@ -101,7 +106,8 @@ async function lookAhead(turn: ConnectedTurn, desired: Desired, node: string): P
   const [, taken] = own;
   const cloning = cloningOf(turn);
   const takes = Object.values(takesOf(turn.vm));
-  const draft = { claim, node, shape, disks: newDisks(turn, disks), takes };
+  const made = newDisks(turn, disks).filter(({ storage }) => !lacks.has(storage));
+  const draft = { claim, node, shape, disks: made, takes };
   const { findings, volumesBefore } = await turn.driver.preflight(
     cloning === undefined ? draft : { ...draft, clone: cloning },
   );
@@ -113,6 +119,16 @@ async function lookAhead(turn: ConnectedTurn, desired: Desired, node: string): P
     findings: [...own.filter((failure) => failure !== undefined), ...other],
     reservation: { ...reservation, preflightVolumes: volumesBefore },
   };
+}
+
+/** What needs no node to be found out: the quota, and whose the id is that was chosen. */
+async function ofItsOwn(turn: ConnectedTurn, desired: Desired): Promise<Failure[]> {
+  const { externalId = "0" } = turn.vm.spec;
+  const reservation = reservationOf(turn, desired, { node: "", externalId });
+  const claim = turn.deps.ledger.draft(reservation);
+  const tooMuch = quotaFailure(turn, reservation, turn.deps.ledger.heldBeside(reservation));
+  const own = [tooMuch, await chosenIdFailure(turn, claim)];
+  return own.filter((failure) => failure !== undefined);
 }
 
 /** Disks that are made. What the hypervisor copies comes with its copy; what is kept is there. */

@@ -155,6 +155,11 @@ function keepTimes(next: readonly Condition[], old: readonly Condition[]): reado
   });
 }
 
+/** A lock is known by the hypervisor's word for it alone; all else is named in our words. */
+function waitingText({ kind, name }: Waiting): string {
+  return `Waits for ${kind === "Lock" ? "the lock: " : ""}${name.replace(/\.$/, "")}.`;
+}
+
 interface Summary {
   readonly reason: string;
   readonly message: string;
@@ -166,7 +171,7 @@ function summaryOf(vm: VirtualMachine, { state }: VmView): Summary {
     case "working":
       return { reason: vmReasons[state.reason], message: state.message };
     case "waiting":
-      return { reason: vmReasons.Waiting, message: `Waits for ${state.waitingFor.name}.` };
+      return { reason: vmReasons.Waiting, message: waitingText(state.waitingFor) };
     case "failed":
       return {
         reason: failureReasons[state.failure.category],

@@ -2,7 +2,7 @@ import type { VirtualMachine } from "../../api/index.ts";
 import type { Release } from "../proxmox/index.ts";
 import { demandSpec, remedyAll } from "./calm.ts";
 import { Dice } from "./dice.ts";
-import { demandNothingLeft } from "./ending.ts";
+import { demandNothingLeft, demandSilence, demandSmall } from "./ending.ts";
 import { Hands } from "./hands.ts";
 import { isPaused, People } from "./people.ts";
 import { isReady } from "./readiness.ts";
@@ -224,6 +224,7 @@ class History {
     if (written > 0) throw new Violation(8, `${written} objects were written while all rests`);
     const sent = hypervisorWrites() - effects;
     if (sent > 0) throw new Violation(8, `${sent} changes were sent while all rests`);
+    this.#demandKnown();
   }
 
   /** Nothing was written for so long. */
@@ -251,7 +252,29 @@ class History {
       await this.#waitUntil(() => records.vms.size === 0);
     }
     if (records.vms.size > 0) throw new Violation(8, `cannot be deleted: ${this.#unsettled()}`);
+    this.#demandKnown();
     demandNothingLeft(this.#world);
+    await demandSilence(this.#world);
+    await this.#passWhile(demandSmall(this.#world));
+  }
+
+  /** Law "order": who watched all the time knows what there is. */
+  #demandKnown(): void {
+    const { watchers, records } = this.#world;
+    watchers.vms.demandKnows(records.vms);
+    watchers.claims.demandKnows(records.claims);
+  }
+
+  /** Lets time pass until something that takes time is over. */
+  async #passWhile(work: Promise<void>): Promise<void> {
+    let isOver = false;
+    const ended = work.finally(() => {
+      isOver = true;
+    });
+    // Whoever awaits it below hears of it.
+    ended.catch(() => undefined);
+    await this.#passUntil(() => isOver, 60_000);
+    await ended;
   }
 
   #isQuiet(): boolean {

@@ -1,6 +1,6 @@
 import { authHeaders, httpForm, wholeBody } from "../../drivers/proxmox/index.ts";
 import type { PveReply, PveRequest, Send } from "../../drivers/proxmox/index.ts";
-import type { ApiRequest, ProxmoxModel } from "../proxmox/index.ts";
+import type { ProxmoxModel } from "../proxmox/index.ts";
 
 /** Who calls, where the request bears no ticket of its own. */
 export interface ApiToken {
@@ -27,11 +27,11 @@ export async function askModel(
   const { path, contentType, body } = httpForm(request);
   const type = contentType === undefined ? {} : { "content-type": contentType };
   const headers = { ...authHeaders(request, token), ...type };
-  const whole = await wholeBody(body);
-  const http = { method: request.method, path: `/api2/json${path}`, headers, body: whole };
+  const http = { method: request.method, path: `/api2/json${path}`, headers };
   try {
-    const { status, reason, body: text } = await model.send(http);
-    return { type: "answered", status, reason, body: text, from: "pve1" };
+    const reply = await model.send({ ...http, body: await wholeBody(body) });
+    const { status, reason } = reply;
+    return { type: "answered", status, reason, body: reply.body, from: "pve1" };
   } catch (error) {
     if (!(error instanceof Error) || !("code" in error)) throw error;
     const detail = error.message;
