@@ -1,0 +1,4 @@
+import { moved } from "./sagas.ts";
+import { strikeAtEveryEffect } from "./strike.ts";
+
+strikeAtEveryEffect(moved);
