@@ -4,7 +4,7 @@ import { eventResource } from "../api/builtin/index.ts";
 import { hypervisorKind, virtualMachineKind } from "../api/index.ts";
 import type { VirtualMachine } from "../api/index.ts";
 import type { Failure, HypervisorDriver } from "../hypervisor/index.ts";
-import type { ModelMachine } from "./testing/model.ts";
+import type { ModelMachine } from "./testing/model-state.ts";
 import {
   condition,
   createVm,

@@ -73,6 +73,7 @@ function copyFill(turn: ConnectedTurn, image: VMImage, node: string | undefined)
     category: "DependencyNotReady",
     message: `The image ${image.metadata.name ?? ""} is not on the Hypervisor ${here} yet.${why}`,
     remedy: failure?.remedy ?? "It is being brought there: see the status of the VMImage.",
+    ...(failure === undefined ? { isUnderWay: true } : {}),
   });
 }
 

@@ -149,8 +149,10 @@ function planVmUnstamped(
 
 /** Before it is made anew the Claim forgets the volumes that went with it, if they really did. */
 function planVmAnew(claim: ClaimSpec, leftovers: readonly Leftover[] | undefined): Next {
-  if (leftovers === undefined) return { do: "sweep" };
-  const ids = leftovers.map(({ volume }) => volume);
+  if (leftovers === undefined) return { do: "sweep", everywhere: true };
+  const ids = leftovers.map(({ volume, node }) => {
+    return node === claim.node ? volume : `${volume} on the node ${node}`;
+  });
   if (ids.length === 0) return { do: "record", change: { volumes: [] } };
   return {
     do: "fail",

@@ -102,7 +102,8 @@ async function lookAhead(
   const reservation = reservationOf(turn, desired, { node, externalId: proposal.value });
   const { shape, disks } = desired;
   const claim = turn.deps.ledger.draft(reservation);
-  const own = [quotaFailure(turn, reservation), await chosenIdFailure(turn, claim)];
+  const tooMuch = quotaFailure(turn, reservation, turn.deps.ledger.heldBeside(reservation));
+  const own = [tooMuch, await chosenIdFailure(turn, claim)];
   const [, taken] = own;
   const cloning = cloningOf(turn);
   const takes = Object.values(takesOf(turn.vm));
@@ -128,7 +129,8 @@ async function ofItsOwn(turn: ConnectedTurn, desired: Desired): Promise<Failure[
   const nobody = { node: "", externalId, identity: turn.vm.status?.identity ?? "" };
   const reservation = reservationOf(turn, desired, nobody);
   const claim = turn.deps.ledger.draft(reservation);
-  const own = [quotaFailure(turn, reservation), await chosenIdFailure(turn, claim)];
+  const tooMuch = quotaFailure(turn, reservation, turn.deps.ledger.heldBeside(reservation));
+  const own = [tooMuch, await chosenIdFailure(turn, claim)];
   return own.filter((failure) => failure !== undefined);
 }
 
@@ -151,9 +153,7 @@ async function takeOver(
   const taking = await findTakeover(turn, desired, turn.deps.ledger.draft(reservation));
   if (taking.is === "nothing") return undefined;
   if (taking.is === "outcome") return taking.outcome;
-  const known = { ...reservation, ...taking.reservation };
-  const tooMuch = quotaFailure(turn, known);
-  return tooMuch === undefined ? writeReservation(turn, known) : failVm(turn, tooMuch);
+  return writeReservation(turn, { ...reservation, ...taking.reservation });
 }
 
 /**
@@ -181,15 +181,19 @@ async function chosenIdFailure(
 }
 
 async function writeReservation(turn: ConnectedTurn, reservation: Reservation): Promise<Outcome> {
+  const { ledger, clock } = turn.deps;
+  // Since the quota was looked at others may have asked for the rest of it.
+  const tooMuch = ledger.grant(reservation, (held) => quotaFailure(turn, reservation, held));
+  if (tooMuch !== undefined) return failVm(turn, tooMuch);
   const { externalId, identity, node, hypervisor } = reservation;
   await writeView(turn, {
     state: { is: "working", reason: "Creating", message: `Reserves the id ${externalId}.` },
     place: { hypervisor: hypervisor.name, externalId, identity, node },
   });
-  const reserved = await turn.deps.ledger.reserve(reservation);
+  const reserved = await ledger.reserve(reservation);
   if (reserved.is === "ours") {
     const { metadata, spec } = reserved.claim;
-    const sinceMs = turn.deps.clock.monotonicMs();
+    const sinceMs = clock.monotonicMs();
     if (!spec.everStood && turn.vm.status?.operation === undefined) {
       turn.memory.reserved = { claim: metadata.name ?? "", sinceMs };
     }
@@ -280,9 +284,9 @@ function resourcesOf({ shape, disks }: Desired): Reservation["resources"] {
 function quotaFailure(
   { vm, deps, connection }: ConnectedTurn,
   { resources: wanted }: Reservation,
+  held: readonly ClaimSpec[],
 ): Failure | undefined {
   const namespace = vm.metadata.namespace ?? "";
-  const held = deps.ledger.heldBy(namespace, connection.systemId);
   const hypervisor = deps.lookups.hypervisors.get(connection.name);
   return hypervisor && overQuota(hypervisor, namespace, { held, wanted });
 }

@@ -57,10 +57,9 @@ const remedies: Readonly<Record<string, (stuck: Stuck, helpers: Helpers) => Answ
   ReplacementRequired: ({ vm, site, id, name, message }, { people }) => {
     // A machine that was let go of is taken back as it is, and its disks may have grown since.
     const found = new Map(
-      [...message.matchAll(/disks\[(\w+)\]\.size \(it has (\d+)/g)].map(([, disk = "", bytes]) => [
-        disk,
-        `${Number(bytes) / 2 ** 30}Gi`,
-      ]),
+      [...message.matchAll(/disks\[(\w+)\]\.size \(it has (\w+)\)/g)].map(
+        ([, disk = "", size = ""]) => [disk, size],
+      ),
     );
     const config = site.text(/machine (\d+) stands/.exec(message)?.[1] ?? id) ?? "";
     if (

@@ -2,15 +2,17 @@ import type { VirtualMachine } from "../../api/index.ts";
 import type { Release } from "../proxmox/index.ts";
 import { demandSpec, remedyAll } from "./calm.ts";
 import { Dice } from "./dice.ts";
-import { demandNothingLeft } from "./ending.ts";
+import { demandNothingLeft, demandSilence, demandSmall } from "./ending.ts";
 import { Hands } from "./hands.ts";
+import { demandClosed, demandHeldFor, demandOwnAddresses } from "./laws-rest.ts";
 import { isPaused, People } from "./people.ts";
 import { isReady } from "./readiness.ts";
 import { Script, type Step } from "./script.ts";
+import { demandSameAsPlain } from "./twin.ts";
 import { nextTurn } from "./turns.ts";
 import { healWorld, troubleMenu } from "./troubles.ts";
 import { Violation } from "./violation.ts";
-import { World, type Home } from "./world.ts";
+import { World, type Home, type WorldOptions } from "./world.ts";
 
 export interface HistoryOptions {
   readonly seed: number;
@@ -38,6 +40,8 @@ export interface HistoryResult {
 const troubleEventsLeast = 250;
 /** Far more than any history needs: whoever gets there repeats itself. */
 const eventsMost = 12_000;
+/** To make everything once more takes a fifth of a history, so it is done for one in so many. */
+const plainEvery = 20;
 const convergeMs = 40 * 60_000;
 /** A change by hand is seen at the next tick, or when a stalled machine is looked at again. */
 const noticeMs = 40_000;
@@ -67,6 +71,7 @@ export async function runHistory(options: HistoryOptions): Promise<HistoryResult
 class History {
   readonly #seed: number;
   readonly #dice: Dice;
+  readonly #options: WorldOptions;
   readonly #world: World;
   readonly #people: People;
   readonly #hands: Hands;
@@ -85,12 +90,13 @@ class History {
     this.#stepDice = Dice.of(seed, "steps");
     this.#isPatient = dice.chance(0.3);
     const release = (): Release => dice.pick(["8.4", "9.2", "9.2", "7.4"]);
-    this.#world = new World({
+    this.#options = {
       seed,
       home: dice.chance(0.7) ? "embedded" : "replicas",
       releases: { east: release(), west: release() },
       listen,
-    });
+    };
+    this.#world = new World(this.#options);
     this.#people = new People(this.#world, this.#stepDice);
     this.#hands = new Hands(this.#world, this.#stepDice);
   }
@@ -200,6 +206,7 @@ class History {
       demandSpec(vm, world);
     }
     await this.#demandRest();
+    if (this.#seed % plainEvery === 0) await demandSameAsPlain(world, this.#options);
   }
 
   /** Until Berth looks again by itself; most people tell it to, and wait for the answer only. */
@@ -224,6 +231,7 @@ class History {
     if (written > 0) throw new Violation(8, `${written} objects were written while all rests`);
     const sent = hypervisorWrites() - effects;
     if (sent > 0) throw new Violation(8, `${sent} changes were sent while all rests`);
+    this.#demandOrder();
   }
 
   /** Nothing was written for so long. */
@@ -251,7 +259,33 @@ class History {
       await this.#waitUntil(() => records.vms.size === 0);
     }
     if (records.vms.size > 0) throw new Violation(8, `cannot be deleted: ${this.#unsettled()}`);
+    this.#demandOrder();
     demandNothingLeft(this.#world);
+    await demandSilence(this.#world);
+    await this.#passWhile(demandSmall(this.#world));
+  }
+
+  /** Nothing is open, what is held has an owner, and who watched all the time knows it all. */
+  #demandOrder(): void {
+    const { watchers, records, sites } = this.#world;
+    const { vms, claims, images, orphans } = records;
+    for (const objects of [vms, images, orphans]) demandClosed(objects.values());
+    demandHeldFor(claims.values(), vms.values());
+    for (const site of sites.values()) demandOwnAddresses(site.filesOfBerth());
+    watchers.vms.demandKnows(vms);
+    watchers.claims.demandKnows(claims);
+  }
+
+  /** Lets time pass until something that takes time is over. */
+  async #passWhile(work: Promise<void>): Promise<void> {
+    let isOver = false;
+    const ended = work.finally(() => {
+      isOver = true;
+    });
+    // Whoever awaits it below hears of it.
+    ended.catch(() => undefined);
+    await this.#passUntil(() => isOver, 60_000);
+    await ended;
   }
 
   #isQuiet(): boolean {

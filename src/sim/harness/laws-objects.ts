@@ -25,14 +25,13 @@ export class ObjectLaws {
     this.#options = options;
   }
 
-  /** Laws 2, 4, 7 and 9, at every change of a VirtualMachine. */
+  /** Laws 2, 4 and 7, at every change of a VirtualMachine. */
   atVmChange({ before, after }: VmChange): void {
     if (after === undefined) {
       if (before !== undefined) this.#demandLeft(before);
       return;
     }
     demandOrder(before, after);
-    demandWhy(after);
     const became = (is: (vm: VirtualMachine) => boolean): boolean => {
       return is(after) && !(before !== undefined && is(before));
     };
@@ -166,18 +165,11 @@ function demandOrder(
   }
   if (before === undefined || before.metadata.uid !== uid) return;
   const { observedGeneration: last = 0 } = before.status ?? {};
+  const { generation: earlier = 0 } = before.metadata;
+  if (generation < earlier) {
+    throw new Violation("order", `${name} goes back from generation ${earlier} to ${generation}`);
+  }
   if (seen < last) throw new Violation(7, `${name} goes back to generation ${seen}`);
-}
-
-/** Law 9: a failure has words, and says when it goes on or that it does not. */
-function demandWhy({ metadata, status }: VirtualMachine): void {
-  const { failure, conditions = [] } = status ?? {};
-  const untold = conditions.find(({ type, status: is, reason, message }) => {
-    return type === "Ready" && is !== "True" && (reason === "" || message === "");
-  });
-  if (untold !== undefined) throw new Violation(9, `${metadata.name} is not Ready without a word`);
-  if (failure === undefined) return;
-  if (failure.message === "") throw new Violation(9, `${metadata.name} fails without a word`);
 }
 
 function isHeld({ spec }: Claim): boolean {

@@ -201,7 +201,7 @@ export class People {
       networks: [{ name: "lan", bridge: "vmbr0" }],
       powerState: dice.chance(0.8) ? "Running" : "Stopped",
       ...(dice.chance(0.2) ? { firmware: { type: "UEFI" } } : {}),
-      ...(dice.chance(0.25) ? { cloudInit: { userData: { inline: "#cloud-config\n" } } } : {}),
+      ...(dice.chance(0.25) ? { cloudInit: { userData: userDataFor(fromImage) } } : {}),
       updatePolicy: dice.pick(["Live", "Reboot", "PowerOff"]),
       shutdown: { graceSeconds: dice.pick([2, 5, 20]) },
       ...this.#newPolicies(),
@@ -254,6 +254,11 @@ function destroyed(disk: Disk): object {
 
 function extraCard({ networks = [] }: VirtualMachine["spec"]): object[] {
   return networks.length > 1 ? [] : [{ name: "dmz", bridge: "vmbr0", vlan: 5 }];
+}
+
+/** Half of it is nobody's business. */
+function userDataFor(isSecret: boolean): { inline: string } | { secretRef: { name: string } } {
+  return isSecret ? { secretRef: { name: "user-data" } } : { inline: "#cloud-config\n" };
 }
 
 function paused(value: string | null): object {

@@ -6,6 +6,7 @@ import { proxmoxDriver } from "../../drivers/proxmox/index.ts";
 import type { HypervisorDriver } from "../../hypervisor/index.ts";
 import { sleep } from "../../kernel/clock.ts";
 import type { VirtualClock } from "../../kernel/virtual-clock.ts";
+import type { Metrics } from "../../runtime/index.ts";
 import { isStream, type WireRequest, type WireResponse } from "../../kernel/wire.ts";
 import { Dice } from "./dice.ts";
 import type { House } from "./house.ts";
@@ -32,6 +33,10 @@ export interface ProgramOptions {
   readonly weather: ApiWeather;
   /** The API is in the same process and dies with it. */
   readonly isEmbedded: boolean;
+  /** Told of every line of its log. */
+  readonly onLog: (line: string) => void;
+  /** Where it reports what it does. */
+  readonly metrics: Metrics;
   /** Whether the kinds stay: while they go no machine may be destroyed. */
   readonly mayDestroy: () => boolean;
 }
@@ -90,9 +95,11 @@ export class Program {
       identity: this.name,
       graceMs: 35_000,
       lease: isEmbedded ? embeddedLease : replicaLease,
+      metrics: this.#options.metrics,
       mayDestroy: async () => this.#options.mayDestroy(),
       whenAbsent: isEmbedded ? "trust" : "wait",
       log: (level, message, fields) => {
+        this.#options.onLog(`${message} ${JSON.stringify(fields)}`);
         trace.say(this.name, () => `logs ${level}: ${message} ${JSON.stringify(fields)}`);
       },
       connect: ({ metadata, spec }, credentials) => {

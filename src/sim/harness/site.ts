@@ -2,6 +2,8 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { Release } from "../proxmox/index.ts";
 import { ProxmoxModel, smallCluster, tokenName, tokenUser } from "../proxmox/index.ts";
 import type { Dice } from "./dice.ts";
+import { inventoryOf } from "./inventory.ts";
+import { canary as tokenSecret } from "./laws-secrets.ts";
 import { Violation } from "./violation.ts";
 
 /** Who made something that stands on a hypervisor, and when it was last seen how. */
@@ -43,7 +45,6 @@ export interface SiteOptions {
 }
 
 const nodes = ["pve1", "pve2", "pve3"];
-const tokenSecret = "00000000-0000-4000-8000-0000000000aa";
 /** Nothing was ever seen. */
 const never = -Infinity;
 
@@ -54,7 +55,7 @@ export class Site {
   readonly model: ProxmoxModel;
   readonly clock: Clock;
   readonly tokenId = `${tokenUser}!${tokenName}`;
-  readonly authorization = `PVEAPIToken=${this.tokenId}=${tokenSecret}`;
+  readonly token = { id: this.tokenId, secret: tokenSecret };
   readonly nodes = nodes;
   readonly guests = new Map<string, Origin>();
   /** By backing and name. */
@@ -65,6 +66,8 @@ export class Site {
   onVolumeGone: (name: string) => void = () => undefined;
   /** Volumes that a person took away. */
   readonly goneByHand = new WeakSet<object>();
+  /** What was there beside machines before Berth came. */
+  readonly before: readonly string[];
   /** For which object a create was last sent, by id. */
   readonly creates = new Map<string, string>();
   /** The volumes themselves, by backing and name, and whose they are. */
@@ -88,11 +91,8 @@ export class Site {
     const { random } = dice;
     const options = { release, nodes, clock, random, password: "secret", tokenSecret };
     this.model = new ProxmoxModel({ state: smallCluster(options), clock, random });
+    this.before = inventoryOf(this.model.cluster.state);
     this.survey();
-  }
-
-  get systemId(): string {
-    return this.model.cluster.state.rootFingerprint;
   }
 
   text(id: string): string | undefined {
@@ -128,6 +128,12 @@ export class Site {
   /** The guests that Berth made for an object. */
   guestsOf(uid: string): string[] {
     return [...this.guests].filter(([, origin]) => origin.uid === uid).map(([id]) => id);
+  }
+
+  /** The configurations of the guests that Berth made, by id. */
+  filesOfBerth(): Map<string, string> {
+    const ids = [...this.guests].filter(([, { by }]) => by === "berth").map(([id]) => id);
+    return new Map(ids.map((id) => [id, this.text(id) ?? ""]));
   }
 
   /** The volumes of a machine that have this name, themselves: a name changes with the owner. */

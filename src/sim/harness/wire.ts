@@ -1,7 +1,6 @@
-import { httpForm, wholeBody } from "../../drivers/proxmox/index.ts";
 import type { PveReply, PveRequest } from "../../drivers/proxmox/index.ts";
 import { sleep } from "../../kernel/clock.ts";
-import type { ApiRequest } from "../proxmox/index.ts";
+import { askModel } from "../wire/index.ts";
 import type { Dice } from "./dice.ts";
 import type { Life } from "./life.ts";
 import type { Site } from "./site.ts";
@@ -167,22 +166,9 @@ export class Wire {
 
   async #ask(request: PveRequest): Promise<PveReply> {
     const { site, trace } = this.#options;
-    try {
-      const http = await asHttp(request, site.authorization);
-      const { status, reason, body } = await site.model.send(http);
-      trace.say(
-        site.name,
-        () => `${nameOf(request)}: ${status} ${status === 200 ? cut(body) : reason}`,
-      );
-      if (status === 501 && request.path.endsWith("/certificates/info")) return authorityOf(site);
-      return { ...answer, status, reason, body };
-    } catch (error) {
-      if (!(error instanceof Error) || !("code" in error)) throw error;
-      const detail = error.message;
-      trace.say(site.name, () => `${nameOf(request)}: ${detail}`);
-      if (error.code === "ECONNREFUSED") return { type: "notSent", why: "unreachable", detail };
-      return { type: "lost", detail };
-    }
+    const reply = await askModel(site.model, request, site.token);
+    trace.say(site.name, () => `${nameOf(request)}: ${outcomeOf(reply)}`);
+    return reply;
   }
 }
 
@@ -223,12 +209,6 @@ function withoutNode(body: string, node: string | undefined): string {
   return JSON.stringify({ data: rows });
 }
 
-/** Certificates belong to the server around a model. Here there is none. */
-function authorityOf(site: Site): PveReply {
-  const data = [{ filename: "pve-root-ca.pem", fingerprint: site.systemId }];
-  return { ...answer, status: 200, reason: "OK", body: JSON.stringify({ data }) };
-}
-
 /** The id of the guest that a request is about, if it is about one. */
 export function subjectOf({ path, params }: PveRequest): string | undefined {
   const inPath = /^\/nodes\/[^/]+\/qemu\/(\d+)/.exec(path)?.[1];
@@ -243,17 +223,11 @@ export function nameOf({ method, path, params }: PveRequest): string {
   return `${method} ${path}${said.length > 0 ? ` (${said.join(", ")})` : ""}`;
 }
 
-function cut(text: string): string {
-  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+function outcomeOf(reply: PveReply): string {
+  if (reply.type !== "answered") return reply.detail;
+  return `${reply.status} ${reply.status === 200 ? cut(reply.body) : reply.reason}`;
 }
 
-async function asHttp(request: PveRequest, authorization: string): Promise<ApiRequest> {
-  const { path, contentType, body } = httpForm(request);
-  const type = contentType === undefined ? {} : { "content-type": contentType };
-  return {
-    method: request.method,
-    path: `/api2/json${path}`,
-    headers: { authorization, ...type },
-    body: await wholeBody(body),
-  };
+function cut(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
 }

@@ -1,4 +1,0 @@
-import { moved } from "./sagas.ts";
-import { strikeAtEveryEffect } from "./strike.ts";
-
-strikeAtEveryEffect(moved);
