@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { hypervisorKind } from "../api/index.ts";
 import { declareOnDead, elsewhereMs, openTwoClusters } from "./testing/dead-cluster.ts";
 import { condition, getVm, isReady, until } from "./testing/world.ts";
 
@@ -30,7 +31,7 @@ for (const { death, count } of cases) {
   });
 }
 
-test("machines on a dead cluster say so with the next look, count no attempt, and go on", async () => {
+test("machines on a dead cluster say so once, count no attempt, and go on", async () => {
   const clusters = await openTwoClusters();
   const { world, callsMs } = clusters;
   await until(world, async () => callsMs.length >= 2);
@@ -43,13 +44,18 @@ test("machines on a dead cluster say so with the next look, count no attempt, an
   };
   assert.ok(await until(world, areReady));
   clusters.die("hangs");
-  await until(world, () => false, 30 * 60_000);
+  await until(world, () => false, 5 * 60_000);
+  const told = world.statusWrites.length;
+  await until(world, () => false, 60 * 60_000);
+  const since = world.statusWrites.slice(told).filter((path) => path.includes("virtualmachines"));
+  assert.deepEqual(since, [], "nothing is new of a machine while nobody can look at it");
   const vm = await getVm(world.client, "m7");
   assert.equal(condition(vm, "Ready"), "Unknown Unreachable");
   const { failure } = vm?.status ?? {};
   assert.equal(failure?.category, "NetworkError");
   assert.equal(failure.attempts, 1, "nothing was attempted");
-  assert.ok(Date.parse(failure.nextRetryAt ?? "") > world.clock.nowMs() - 180_000);
+  assert.match(failure.remedy ?? "", /berth why hypervisor\/dead/);
+  assert.equal(vm?.status?.waitingFor?.name, "Hypervisor dead");
 
   const before = callsMs.length;
   clusters.revive();
@@ -59,6 +65,31 @@ test("machines on a dead cluster say so with the next look, count no attempt, an
   const atOnce = after.filter((atMs) => atMs === first).length;
   assert.ok(atOnce <= 25, `${atOnce} calls in the moment in which it answered`);
   assert.equal((await getVm(world.client, "m7"))?.status?.failure, undefined);
+  await clusters.run.stop();
+});
+
+test("machines keep their word while the words of an outage change with every look", async () => {
+  const clusters = await openTwoClusters();
+  const { world } = clusters;
+  await declareOnDead(clusters, 20);
+  const isThere = async (): Promise<boolean> => isReady(await getVm(world.client, "m19"));
+  assert.ok(await until(world, isThere));
+  clusters.die("refuses");
+  await until(world, () => false, 5 * 60_000);
+  const told = world.statusWrites.length;
+  const causes = new Set<string | undefined>();
+  for (const how of ["hangs", "refuses", "hangs"] as const) {
+    clusters.die(how);
+    clusters.dead.awayMessage = `It ${how}.`;
+    await until(world, () => false, 12 * 60_000);
+    const dead = await world.client.of(hypervisorKind).get({ name: "dead" });
+    causes.add(dead.status?.failure?.message);
+  }
+  assert.ok(causes.size > 1, "the Hypervisor itself says what it was last told");
+  const since = world.statusWrites.slice(told).filter((path) => path.includes("virtualmachines"));
+  assert.deepEqual(since, []);
+  clusters.revive();
+  assert.ok(await until(world, isThere, 15 * 60_000));
   await clusters.run.stop();
 });
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { eventResource } from "../api/builtin/index.ts";
 import { virtualMachineKind } from "../api/index.ts";
 import {
   condition,
@@ -37,6 +38,15 @@ test("a declared machine comes to stand with its disks and runs, within 12 statu
   assert.equal(claim?.spec.state, "Bound");
   assert.equal(claim?.spec.everStood, true);
   assert.equal(claim?.spec.volumes?.length, 2);
+  await until(world, () => false, 60_000);
+  const events = await client.of(eventResource).list({ namespace: "default" });
+  assert.ok(events.items.length > 0);
+  const warnings = events.items.filter((event) => event["type"] !== "Normal");
+  assert.deepEqual(
+    warnings.map((event) => event["message"]),
+    [],
+    "nothing was wrong",
+  );
 });
 
 test("a deleted machine is switched off and destroyed, and its id rests", async () => {

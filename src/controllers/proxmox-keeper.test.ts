@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { virtualMachineKind } from "../api/index.ts";
+import { annotations, virtualMachineKind } from "../api/index.ts";
 import { releases } from "../sim/index.ts";
 import {
   data,
@@ -139,6 +139,33 @@ describe("disks that have to stay", () => {
     assert.ok(isGone, JSON.stringify((await getVm(world.client, "web"))?.status));
     assert.equal(volumes(stage).length, 1);
     await keeper(stage);
+  });
+
+  it("are forgotten with their object on their way to a keeper, whose Claim is let go too", async () => {
+    const line = { isCut: false };
+    const stage = await openProxmox("8.4", {
+      between: async (request, send) =>
+        line.isCut ? { type: "lost", detail: "away" } : send(request),
+    });
+    const { world } = stage;
+    world.start();
+    await stand(stage);
+    await world.client.of(virtualMachineKind).delete(web);
+    assert.ok(await until(world, () => hasKeeper(stage)));
+    line.isCut = true;
+    const forget = { metadata: { annotations: { [annotations.forget]: "it burned down" } } };
+    await world.client.of(virtualMachineKind).patch(web, { merge: forget });
+    const isGone = await until(world, async () => {
+      return (await getVm(world.client, "web")) === undefined;
+    });
+    assert.ok(isGone);
+    const claims = await listClaims(world.client);
+    assert.deepEqual(claims.map(({ spec: { role, state } }) => `${role} ${state}`).toSorted(), [
+      "Keeper Released",
+      "Machine Released",
+    ]);
+    assert.ok(claims.every(({ spec: { keeper: named } }) => named === undefined));
+    assert.equal(volumes(stage).length, 2);
   });
 
   it("wake a machine that sleeps, so that what is in its memory reaches them", async () => {

@@ -44,6 +44,66 @@ describe("before the first effect", () => {
     assert.deepEqual(writes(simulated), []);
   });
 
+  const misplaced = [
+    { reason: "a node that does not exist", placement: { node: "pve9" }, says: /no node pve9\./ },
+    { reason: "a storage that is nowhere", storage: "tank", says: /has the storage tank\./ },
+    {
+      reason: "both of them, and a source",
+      placement: { node: "pve9" },
+      storage: "tank",
+      source: { image: { name: "nowhere" } },
+      says: /no node pve9.*has the storage tank.*no VMImage nowhere/,
+    },
+  ];
+  for (const { reason, placement = {}, storage = "local-zfs", says, ...more } of misplaced) {
+    it(`${reason}: all that is wrong besides is named with it, and nothing twice`, async () => {
+      const simulated = await openProxmox();
+      const { world } = simulated;
+      const quotas = [{ namespace: "*", cpu: 1 }];
+      const merge = { spec: { quotas } };
+      await world.client.of(hypervisorKind).patch({ name: "model" }, { merge });
+      world.start();
+      await createVm(world.client, "web", {
+        cpu: { cores: 4 },
+        placement,
+        ...more,
+        disks: [
+          { name: "root", size: "10Gi", storage },
+          { name: "data", size: "900Ti", storage: "local-zfs" },
+        ],
+        networks: [{ name: "lan", bridge: "vmbr77" }],
+      });
+      const { status } = await refused(simulated);
+      const message = status?.failure?.message ?? "";
+      const rest = [/bridge vmbr77/, /quota: cpu 4 of 1/, /local-zfs has \d+ bytes left/];
+      for (const part of [says, ...rest]) assert.match(message, part);
+      assert.equal(message.match(/tank/g)?.length ?? 0, storage === "tank" ? 1 : 0, message);
+      assert.equal(status?.failure?.category, "ConfigurationError");
+      assert.deepEqual(writes(simulated), []);
+    });
+  }
+
+  it("a node that is down: the quota is named with it, and no other node speaks for it", async () => {
+    const simulated = await openProxmox();
+    const { world, proxmox } = simulated;
+    const quotas = [{ namespace: "*", cpu: 1 }];
+    await world.client.of(hypervisorKind).patch({ name: "model" }, { merge: { spec: { quotas } } });
+    world.start();
+    await until(world, () => false, 30_000);
+    proxmox.crashNode("pve2");
+    await until(world, () => false, 60_000);
+    await createVm(world.client, "web", {
+      cpu: { cores: 4 },
+      placement: { node: "pve2" },
+      disks: [{ name: "root", size: "10Gi", storage: "local-zfs" }],
+      networks: [{ name: "lan", bridge: "vmbr77" }],
+    });
+    const { status } = await refused(simulated);
+    const message = status?.failure?.message ?? "";
+    assert.match(message, /^2 things are wrong: .*quota: cpu 4 of 1.*not healthy: pve2/);
+    assert.deepEqual(writes(simulated), []);
+  });
+
   it("rights that are given nowhere are named, and once granted it goes on", async () => {
     const simulated = await openProxmox();
     const { world, proxmox } = simulated;

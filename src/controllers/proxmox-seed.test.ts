@@ -120,6 +120,33 @@ describe("a disc of our own for the first boot", () => {
     assert.equal(vm?.status?.node, moves[0]?.node);
   });
 
+  it("goes with its machine, if somebody took that to another node and left the disc", async () => {
+    const { world, proxmox } = await openProxmox("8.4");
+    world.start();
+    await createSecret(world);
+    // Nobody reads what a machine that is off is told.
+    await createVm(world.client, "web", { ...spec, powerState: "Stopped" });
+    await until(world, async () => isReady(await getVm(world.client, "web")));
+    const [id = ""] = Object.keys(proxmox.cluster.state.guests);
+    const from = proxmox.cluster.nodeOfGuest(Number(id)) ?? "";
+    const to = from === "pve1" ? "pve2" : "pve1";
+    const { text = "" } = proxmox.cluster.state.guests[id] ?? {};
+    const { volumes } = proxmox.cluster.state;
+    proxmox.removeGuestFile(Number(id));
+    proxmox.writeGuestFile(to, Number(id), text);
+    volumes[`${to}:rpool/data`] = volumes[`${from}:rpool/data`] ?? [];
+    volumes[`${from}:rpool/data`] = [];
+    assert.equal(discs(proxmox).length, 1);
+    const isFollowed = await until(world, async () => {
+      return (await getVm(world.client, "web"))?.status?.node === to;
+    });
+    assert.ok(isFollowed);
+    await world.client.of(virtualMachineKind).delete({ namespace: "default", name: "web" });
+    await until(world, async () => (await getVm(world.client, "web")) === undefined);
+    assert.equal(await getVm(world.client, "web"), undefined);
+    assert.deepEqual(discs(proxmox), []);
+  });
+
   it("costs at most 7 writes and 8 reads with its machine", async () => {
     const { world, requests } = await openProxmox("9.2");
     world.start();

@@ -101,7 +101,7 @@ describe("what no approval can bring about", () => {
     await until(world, () => false, 300_000);
     const { failure, operation, plan } = (await getVm(world.client, "web"))?.status ?? {};
     assert.equal(failure?.category, "ReplacementRequired");
-    assert.match(failure.message, /spec\.disks\[root\]\.size \(it has 10737418240\)/);
+    assert.match(failure.message, /spec\.disks\[root\]\.size \(it has 10Gi\)/);
     assert.deepEqual([operation, plan], [undefined, undefined]);
     assert.equal(proxmox.cluster.state.guests[id]?.text, text);
     const at = { namespace: "default", name: "web" };

@@ -14,6 +14,8 @@ export interface Failure {
   readonly remedy?: string;
   /** Of a connection: what exactly was not accepted, where that is known. */
   readonly connection?: "CertificateMismatch" | "CredentialsRefused";
+  /** Of what is waited for: nothing is wrong with it, it is being looked for or brought. */
+  readonly isUnderWay?: true;
 }
 
 /** An answer that may be missing. A failure here is a value, because it outlives the process. */

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, test } from "node:test";
 import { stringify } from "yaml";
 import { findPromtool } from "../../scripts/real/promtool.ts";
-import { temporaryFolder } from "./support/berth.ts";
+import { startBerth, temporaryFolder } from "./support/berth.ts";
+import { connect } from "./support/http.ts";
+import "./support/cleanup.ts";
 import { monitoringFolder, readAlerts, readQueries } from "./support/monitoring.ts";
 
 /** The alerts, judged by Prometheus' own tool. */
@@ -35,6 +37,28 @@ test("every alert fires when it should, and not before", () => {
   const said = promtool("test", "rules", join(monitoringFolder, "alerts.test.yaml"));
   assert.match(said, /SUCCESS/);
 });
+
+test("what a running berth serves is what Prometheus reads, and breaks none of its habits", async (t) => {
+  const folder = temporaryFolder("metrics");
+  const berth = await startBerth({ data: folder.path, demo: true });
+  const http = connect(berth);
+  t.after(async () => {
+    http.close();
+    await berth.stop();
+    folder.remove();
+  });
+  const { text } = await http.ask({ path: "/metrics" });
+  assert.match(text, /^berth_build_info/m);
+  assert.equal(checkMetrics(text), "");
+  const broken = `${text}# TYPE berth_bad counter\nberth_bad 1\n`;
+  assert.match(checkMetrics(broken), /berth_bad/, "it can fail");
+});
+
+/** What promtool has to say against metrics; nothing where they are as they should be. */
+function checkMetrics(input: string): string {
+  const { stdout, stderr } = spawnSync(program, ["check", "metrics"], { input, encoding: "utf8" });
+  return `${stdout}${stderr}`.trim();
+}
 
 test("a broken rule is noticed, so the above can fail", (t) => {
   const folder = temporaryFolder("promtool");

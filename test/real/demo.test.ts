@@ -3,8 +3,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
 import { parseAllDocuments } from "yaml";
+import type { VirtualMachine } from "../../src/api/index.ts";
 import { repository, startBerth, temporaryFolder } from "./support/berth.ts";
+import { eventually } from "./support/eventually.ts";
 import { bodyOf, connect, type Http } from "./support/http.ts";
+import { parseMachine } from "./support/parse-machine.ts";
 import "./support/cleanup.ts";
 
 const api = "/apis/berth.dev/v1alpha1";
@@ -37,9 +40,9 @@ test("the README's first machine: Ready, still there after kill -9, gone when de
   http = connect(berth);
   t.after(() => http.close());
   const after = await untilReady(http);
-  assert.equal(after.status.externalId, before.status.externalId);
-  assert.equal(after.status.identity, before.status.identity);
-  assert.equal(after.status.powerState, "Running");
+  assert.equal(after.status?.externalId, before.status?.externalId);
+  assert.equal(after.status?.identity, before.status?.identity);
+  assert.equal(after.status?.powerState, "Running");
   const claims = bodyOf(await http.ask({ path: `${api}/claims` }));
   assert.deepEqual(
     claims.items.map((claim: { spec: { state: string } }) => claim.spec.state),
@@ -47,33 +50,20 @@ test("the README's first machine: Ready, still there after kill -9, gone when de
   );
 
   assert.equal((await http.ask({ method: "DELETE", path: first })).status, 200);
-  await until(async () => (await http.ask({ path: first })).status === 404, "it did not go");
+  const isGone = async (): Promise<boolean> => (await http.ask({ path: first })).status === 404;
+  await eventually(isGone, () => "it did not go");
 });
 
-// oxlint-disable-next-line typescript/no-explicit-any -- tests read arbitrary JSON bodies
-async function untilReady(http: Http): Promise<any> {
-  // oxlint-disable-next-line typescript/no-explicit-any -- tests read arbitrary JSON bodies
-  let found: any;
-  await until(
+async function untilReady(http: Http): Promise<VirtualMachine> {
+  let found: VirtualMachine | undefined;
+  await eventually(
     async () => {
-      found = bodyOf(await http.ask({ path: first }));
+      found = parseMachine((await http.ask({ path: first })).text);
       const conditions = found.status?.conditions ?? [];
-      return conditions.some((c: { type: string; status: string }) => {
-        return c.type === "Ready" && c.status === "True";
-      });
+      return conditions.some(({ type, status }) => type === "Ready" && status === "True");
     },
-    () => `not Ready: ${JSON.stringify(found.status)}`,
+    () => `not Ready: ${JSON.stringify(found?.status)}`,
   );
+  assert.ok(found);
   return found;
-}
-
-async function until(
-  condition: () => Promise<boolean>,
-  complaint: string | (() => string),
-): Promise<void> {
-  const deadlineMs = Date.now() + 60_000;
-  while (!(await condition())) {
-    assert.ok(Date.now() < deadlineMs, typeof complaint === "string" ? complaint : complaint());
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
 }

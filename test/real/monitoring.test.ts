@@ -8,8 +8,11 @@ import { type Berth, repository, runBerth, startBerth, temporaryFolder } from ".
 import { bodyOf, connect, type Http } from "./support/http.ts";
 import "./support/cleanup.ts";
 import {
+  documentedLabels,
+  exportedLabels,
   exportedMetrics,
   familyOf,
+  labelsIn,
   metricsIn,
   monitoringFolder,
   readAlerts,
@@ -140,6 +143,32 @@ test("docs/monitoring.md lists every metric, and no other", () => {
     ([, name = ""]) => name,
   );
   assert.deepEqual(listed.toSorted(), exported);
+});
+
+test("labels are as docs/monitoring.md lists them, and queries use no others", () => {
+  const documented = documentedLabels(docs);
+  for (const [name, labels] of exportedLabels(metrics)) {
+    assert.deepEqual(labels.toSorted(), documented.get(name)?.toSorted(), name);
+  }
+  const exported = exportedMetrics(metrics);
+  const asked = [
+    ...readAlerts().map(({ alert, expr }) => ({ title: alert, expr })),
+    ...readQueries(),
+  ];
+  const wrong = asked.flatMap(({ title, expr }) => {
+    const known = metricsIn(expr).flatMap((name) => {
+      return documented.get(familyOf(name, exported) ?? "") ?? [];
+    });
+    const strange = labelsIn(expr).filter((label) => !known.includes(label));
+    return strange.map((label) => `${title}: ${label}`);
+  });
+  assert.deepEqual(wrong, []);
+  assert.deepEqual(labelsIn('sum by (job, kind) (x{a="1",b!~"2"} / on (c) y)'), [
+    "a",
+    "b",
+    "kind",
+    "c",
+  ]);
 });
 
 test("every alert has a runbook, and every runbook an alert", () => {

@@ -6,6 +6,7 @@ import { describe, test } from "node:test";
 import { systemClock, systemRandom } from "../../src/app/system.ts";
 import { type Release, releases, startProxmoxSimulator } from "../../src/sim/index.ts";
 import { repository } from "./support/berth.ts";
+import { freePorts } from "./support/free-ports.ts";
 
 /** Scenarios that the simulator does not pass yet, by release, with the reason. Only to shrink. */
 const notYet: Readonly<Record<Release, Readonly<Record<string, string>>>> = {
@@ -20,20 +21,16 @@ const folder =
 const isThere = existsSync(join(folder, "replay.mjs"));
 const skip = isThere ? false : "the recordings of the Proxmox API are not on this machine";
 
-/** The replayer serves files for download-url on a port of its own, one per release. */
-const filesPort = 18_900;
-
 describe("the simulator against recordings of the real Proxmox API", { concurrency: true }, () => {
-  for (const [index, release] of releases.entries()) {
+  for (const release of releases) {
     test(`${release}: every status, reason, body and task end`, { skip }, async () => {
-      const port = filesPort + index;
       const skipped = Object.keys(notYet[release]);
-      const first = await replay({ release, port, chosen: choice("--skip", skipped) });
+      const first = await replay(release, choice("--skip", skipped));
       assert.ok(countIn(first, "steps") > 800, `the scenarios ran:\n${first}`);
       if (countIn(first, "mismatches") === 0) return;
       // A broadcast in the middle of a create shows the husk in a list, here as on a real cluster:
       // what differs has a second try, which an error of the model fails too.
-      const again = await replay({ release, port, chosen: choice("--only", scenariosIn(first)) });
+      const again = await replay(release, choice("--only", scenariosIn(first)));
       assert.equal(countIn(again, "mismatches"), 0, `${first}\n${again}`);
     });
   }
@@ -52,13 +49,7 @@ function choice(flag: string, names: readonly string[]): string[] {
   return names.length === 0 ? [] : [flag, names.join(",")];
 }
 
-interface Replay {
-  readonly release: Release;
-  readonly port: number;
-  readonly chosen: readonly string[];
-}
-
-async function replay({ release, port, chosen }: Replay): Promise<string> {
+async function replay(release: Release, chosen: readonly string[]): Promise<string> {
   const simulator = await startProxmoxSimulator({
     port: 0,
     version: release,
@@ -73,6 +64,8 @@ async function replay({ release, port, chosen }: Replay): Promise<string> {
     const target = ["--base", simulator.url, "--node", "pve1", "--release", release];
     const token = `root@pam!t=${simulator.tokenSecret}`;
     const credentials = ["--token", token, "--password", simulator.password];
+    // The replayer serves files for download-url on a port of its own.
+    const [port = 0] = await freePorts(1);
     const files = ["--dir", folder, "--files-port", String(port)];
     const script = join(folder, "replay.mjs");
     return await run([script, ...target, ...credentials, ...files, "--jobs", "4", ...chosen]);

@@ -6,7 +6,10 @@ import {
   vmImageKind,
   type VirtualMachine,
 } from "../../src/api/index.ts";
+import { orphans, runOrphans } from "../../src/cli/commands/orphans.ts";
 import { runWhy, why } from "../../src/cli/commands/why.ts";
+import type { Person } from "../../src/cli/connect/person.ts";
+import type { Call, Command } from "../../src/cli/command.ts";
 import type { Machine } from "../../src/cli/objects/machine.ts";
 import { parseCall } from "../../src/cli/parse.ts";
 import { openProxmox } from "../../src/controllers/testing/simulated-proxmox.ts";
@@ -149,15 +152,12 @@ export class Narrator {
 
   /** What `berth why` prints. */
   async why(name: string): Promise<void> {
-    const out: string[] = [];
-    const terminal = {
-      print: (text: string) => void out.push(...text.split("\n")),
-      note: (text: string) => void out.push(text),
-      interrupted: new Promise<string>(() => undefined),
-      directory: "/home/ada",
-    };
-    await runWhy(parseCall(why, [`vm/${name}`], terminal), this.#machine());
-    this.#block("console", [`$ berth why vm/${name}`, ...out].join("\n"));
+    await this.#console(why, [`vm/${name}`], (call) => runWhy(call, this.#machine()));
+  }
+
+  /** What `berth orphans` prints; what it is told to do is done later. */
+  async orphans(...words: readonly string[]): Promise<void> {
+    await this.#console(orphans, words, (call) => runOrphans(call, this.#machine(), nobody));
   }
 
   /** What reached the hypervisor since it was last told. */
@@ -196,6 +196,22 @@ export class Narrator {
     const reply = await send(request);
     if (request.method !== "GET") this.#effects.push(`${this.time()} ${wordsOf(request, reply)}`);
     return reply;
+  }
+
+  async #console(
+    command: Command,
+    words: readonly string[],
+    run: (call: Call) => Promise<number>,
+  ): Promise<void> {
+    const out: string[] = [];
+    const terminal = {
+      print: (text: string) => void out.push(...text.split("\n")),
+      note: (text: string) => void out.push(text),
+      interrupted: new Promise<string>(() => undefined),
+      directory: "/home/ada",
+    };
+    await run(parseCall(command, words, terminal));
+    this.#block("console", [`$ berth ${command.name} ${words.join(" ")}`, ...out].join("\n"));
   }
 
   #block(language: string, text: string): void {
@@ -243,6 +259,13 @@ export class Narrator {
     };
   }
 }
+
+/** Nobody sits at the terminal: what has to be confirmed is confirmed by a flag. */
+const nobody: Person = {
+  isPresent: false,
+  ask: () => assert.fail("nobody is asked"),
+  askSecretly: () => assert.fail("nobody is asked"),
+};
 
 const kubeconfig = `
 current-context: c

@@ -53,12 +53,20 @@ export const retryLoop: Story = {
     story.effects();
     await story.conditions("rancher-server");
     story.heading("A person decides");
+    story.say("Monitoring has told Ada (BerthStalled, BerthOrphanFound). She looks:");
+    await story.orphans("list");
     story.say(`
-      Ada looks at the volumes, finds that nobody needs them, and frees them on the host.
+      Nobody needs them. What would be destroyed is shown first; that she means it has to be said:
     `);
-    state.volumes["pumped-piglet:rpool/data"] = [];
+    const volumes = ["local-zfs:vm-200-cloudinit", "local-zfs:vm-200-disk-0"];
+    await story.orphans("destroy", ...volumes);
+    await story.pass(60_000);
+    story.effects();
+    await story.orphans("destroy", ...volumes, "--yes", "--wait=false");
     await story.until("made", isReady, "rancher-server");
-    story.say("Nothing has to be told to Berth. It looks at times, and goes on by itself:");
+    story.say(
+      "The machine needs no further word. Once the volumes are gone, it goes on by itself:",
+    );
     story.effects();
     await story.conditions("rancher-server");
     story.inventory();
@@ -96,8 +104,11 @@ export const sixtySix: Story = {
     `);
     const error = new Error("zfs error: cannot create 'rpool/data': pool I/O is suspended");
     const verdict = { kind: "fail", error } as const;
-    const isImport = ({ name }: { name: string }): boolean => name.startsWith("qmconfig");
-    story.proxmox.faults.onStep({ matches: isImport, verdict, times: 1000 });
+    story.proxmox.faults.onStep({
+      matches: ({ name }, step) => name.startsWith("qmconfig") && step.name === "copy begins",
+      verdict,
+      times: 1000,
+    });
     const berth = await story.start();
     await story.declare("web", fromImage);
     await story.until("stalled", isStalled, "web");
@@ -112,8 +123,7 @@ export const sixtySix: Story = {
     assert.ok(!berth.isCrashed);
     story.heading("Mended");
     story.say(`
-      Ada mends the pool, and says so: \`kubectl annotate vm web berth.dev/reconcile-at=now\`. The
-      same machine gets its disk.
+      Ada mends the pool, and says so: \`berth retry vm/web\`. The same machine gets its disk.
     `);
     story.proxmox.faults.clear();
     await retry(story, "web");

@@ -109,11 +109,23 @@ export const claimSpec = object(
     owner: owningObject("The VirtualMachine that it belongs to."),
     node: optional(hypervisorName("The node that the machine was last seen on.")),
     volumes: optional(volumes),
+    comingDisks: optional(
+      array(
+        "Disks that a spec has named and that the machine was not seen with yet. Known before they are made: only a disk that a spec has named is ever taken out.",
+        partName("The disk's name in the spec."),
+        { maxItems: 128 },
+      ),
+    ),
     preflightVolumes: optional(
       array(
         "Volumes that stood under this id before Berth began. They are a stranger's for ever.",
         volumeId("The id of a volume."),
         { maxItems: 256 },
+      ),
+    ),
+    preflightNode: optional(
+      hypervisorName(
+        "The node on which they were listed. Of the own storages of other nodes the list says nothing.",
       ),
     ),
     keeper: optional(keeper),

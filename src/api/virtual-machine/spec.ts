@@ -91,7 +91,7 @@ const policies = {
   ),
   driftPolicy: withDefault(
     enumeration(
-      "What happens when somebody changes the machine by hand: put it right, only report it, or leave it.",
+      "What happens when somebody changes the machine by hand: put it right, only report it, or leave it. A disk that is not known to have been declared is never taken out: it is listed in status.undeclared.",
       ["Correct", "Warn", "Ignore"],
     ),
     "Correct",

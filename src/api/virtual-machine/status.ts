@@ -59,7 +59,7 @@ const detachedDisks = listMap(
 );
 
 const undeclared = array(
-  "Disks and network cards that the machine has and no spec ever named. They are left alone.",
+  "Disks and network cards that the machine has and that no spec is known to have named. They are left alone.",
   object("One device.", {
     kind: enumeration("What it is.", ["Disk", "Network", "Drive", "Other"]),
     device: text("The device as the hypervisor shows it.", 64),

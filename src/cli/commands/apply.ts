@@ -1,10 +1,10 @@
-import { type Call, type Command, CommandError, exitCodes, usageError } from "../command.ts";
+import { type Call, type Command, exitCodes, usageError } from "../command.ts";
 import { type Applied, applyManifest } from "../objects/apply-manifest.ts";
 import { namespaceOption, serverOptions, withServer } from "../objects/connect.ts";
 import { discover } from "../objects/discovery.ts";
 import { shownName } from "../objects/kinds.ts";
 import { type Machine, systemMachine } from "../objects/machine.ts";
-import { readManifests } from "../objects/manifests.ts";
+import { fileOptions, readDeclared } from "../objects/manifest-files.ts";
 import { readOutput } from "../objects/output.ts";
 
 export const apply: Command = {
@@ -18,13 +18,7 @@ export const apply: Command = {
     "exit code is then 1. Fields that a kind does not have are refused.",
   usage: "apply -f FILE|DIR|- [-R] [-n NS] [--dry-run=server] [-o name]",
   options: {
-    filename: {
-      type: "strings",
-      value: "FILE",
-      short: "f",
-      description: "a file, a folder, or - for standard input; may be repeated",
-    },
-    recursive: { type: "boolean", short: "R", description: "also the folders in a folder" },
+    ...fileOptions,
     "dry-run": {
       type: "string",
       value: "server",
@@ -44,14 +38,8 @@ export const apply: Command = {
 };
 
 export async function runApply(call: Call, machine: Machine): Promise<number> {
-  const sources = call.strings("filename");
-  if (sources.length === 0) throw usageError(`-f FILE is missing. Usage: berth ${apply.usage}`);
   const isDryRun = readDryRun(call);
-  const manifests = await readManifests(machine, sources, {
-    directory: call.terminal.directory,
-    isRecursive: call.flag("recursive"),
-  });
-  if (manifests.length === 0) throw new CommandError(`${sources.join(", ")}: no objects in it`);
+  const manifests = await readDeclared(call, machine, apply.usage);
   const print = createPrinter(call, isDryRun);
   return withServer(call, machine, async (server) => {
     let served = await discover(server);

@@ -8,7 +8,8 @@ import { readDurationMs } from "../objects/go-duration.ts";
 import { untilStopped } from "../objects/interrupt.ts";
 import { kindOfObject, shownName, typeName } from "../objects/kinds.ts";
 import { type Machine, systemMachine } from "../objects/machine.ts";
-import { type Manifest, readManifests } from "../objects/manifests.ts";
+import { fileOptions, readNamedFiles } from "../objects/manifest-files.ts";
+import type { Manifest } from "../objects/manifests.ts";
 import { findObject } from "../objects/read-objects.ts";
 import type { Server } from "../objects/server.ts";
 import { readTargets } from "../objects/targets.ts";
@@ -24,13 +25,7 @@ export const deleteCommand: Command = {
     "Ctrl-C ends the waiting, not the deletion.",
   usage,
   options: {
-    filename: {
-      type: "strings",
-      value: "FILE",
-      short: "f",
-      description: "a file, a folder, or - for standard input; may be repeated",
-    },
-    recursive: { type: "boolean", short: "R", description: "also the folders in a folder" },
+    ...fileOptions,
     all: { type: "boolean", description: "all objects of the kind in the namespace" },
     wait: { type: "boolean", default: "true", description: "wait until they are gone" },
     timeout: {
@@ -121,13 +116,9 @@ function readDeletion(call: Call): Deletion {
 }
 
 async function manifestsOf(call: Call, machine: Machine): Promise<Manifest[] | undefined> {
-  const sources = call.strings("filename");
-  if (sources.length === 0) return undefined;
+  if (call.strings("filename").length === 0) return undefined;
   if (call.arguments.length > 0) throw usageError("name objects, or a file of them: not both");
-  return readManifests(machine, sources, {
-    directory: call.terminal.directory,
-    isRecursive: call.flag("recursive"),
-  });
+  return await readNamedFiles(call, machine);
 }
 
 interface ToDelete {

@@ -10,6 +10,7 @@ import { describe as describeCommand, runDescribe } from "./describe.ts";
 import { edit, runEdit } from "./edit.ts";
 import { get, runGet } from "./get.ts";
 import { commands } from "./index.ts";
+import { plan, runPlan } from "./plan.ts";
 import { runWait, wait } from "./wait.ts";
 
 let bench: Bench;
@@ -87,6 +88,22 @@ describe("finding the server", () => {
       /^https:\/\/berth.test:7443 cannot be reached: refused\. Is it running/,
     );
   });
+});
+
+describe("reading files", () => {
+  for (const [command, run] of [
+    [apply, runApply],
+    [plan, runPlan],
+  ] as const) {
+    test(`${command.name} wants a file, and something in it`, async () => {
+      const nameless = await bench.run(command, run, []);
+      assert.equal(nameless.code, 64);
+      assert.match(nameless.notes.join(), /^-f FILE is missing/);
+      bench.input = "---\n";
+      const empty = await bench.run(command, run, ["-f", "-"]);
+      assert.deepEqual([empty.code, empty.notes], [1, ["-: no objects in it"]]);
+    });
+  }
 });
 
 describe("get", () => {

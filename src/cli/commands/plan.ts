@@ -1,11 +1,12 @@
 import type { KubeObject } from "../../kernel/object.ts";
-import { type Call, type Command, CommandError, exitCodes, usageError } from "../command.ts";
+import { type Call, type Command, exitCodes, usageError } from "../command.ts";
 import { applyManifest } from "../objects/apply-manifest.ts";
 import { namespaceOption, serverOptions, withServer } from "../objects/connect.ts";
 import { discover, type ServedKind } from "../objects/discovery.ts";
 import { shownName } from "../objects/kinds.ts";
 import { type Machine, systemMachine } from "../objects/machine.ts";
-import { type Manifest, readManifests } from "../objects/manifests.ts";
+import { fileOptions, readDeclared } from "../objects/manifest-files.ts";
+import type { Manifest } from "../objects/manifests.ts";
 import { findObject } from "../objects/read-objects.ts";
 import type { Server } from "../objects/server.ts";
 import { planLines } from "../plan/lines.ts";
@@ -22,13 +23,7 @@ export const plan: Command = {
     "would change, 2 where something would, and 3 where something is refused.",
   usage: "plan -f FILE|DIR|- [-R] [-n NS] [-o json]",
   options: {
-    filename: {
-      type: "strings",
-      value: "FILE",
-      short: "f",
-      description: "a file, a folder, or - for standard input; may be repeated",
-    },
-    recursive: { type: "boolean", short: "R", description: "also the folders in a folder" },
+    ...fileOptions,
     output: { type: "string", value: "json", short: "o", description: "json, for programs" },
     ...namespaceOption,
     ...serverOptions,
@@ -43,14 +38,8 @@ interface Planned extends Prospect {
 }
 
 export async function runPlan(call: Call, machine: Machine): Promise<number> {
-  const sources = call.strings("filename");
-  if (sources.length === 0) throw usageError(`-f FILE is missing. Usage: berth ${plan.usage}`);
   const isJson = readForm(call);
-  const manifests = await readManifests(machine, sources, {
-    directory: call.terminal.directory,
-    isRecursive: call.flag("recursive"),
-  });
-  if (manifests.length === 0) throw new CommandError(`${sources.join(", ")}: no objects in it`);
+  const manifests = await readDeclared(call, machine, plan.usage);
   return withServer(call, machine, async (server) => {
     const served = await discover(server);
     const planned: Planned[] = [];

@@ -125,7 +125,7 @@ describe("berth plan", () => {
     {
       reason: "a disk grows live",
       change: { disks: [{ ...spec.disks[0], size: "12Gi" }, spec.disks[1]] },
-      line: /~ spec\.disks\[root\]\.size +10737418240 → 12884901888 +\(live\)/,
+      line: /~ spec\.disks\[root\]\.size +10Gi → 12Gi +\(live\)/,
       code: 2,
     },
     {

@@ -3,11 +3,10 @@ import { redact } from "../../kernel/redact.ts";
 import type { ServedKind } from "../objects/discovery.ts";
 import { listPages } from "../objects/read-objects.ts";
 import type { Server } from "../objects/server.ts";
+import { chooseObjects } from "./choose-objects.ts";
 import { redactObject } from "./redact-object.ts";
 import type { ArchivedFile } from "./tar.ts";
 
-/** Objects of one kind in a bundle. With ten thousand machines a sample is as good as all. */
-const objectsMax = 2_000;
 /** Lines of the log: enough for what led to the trouble. */
 const logLinesMax = 2_000;
 
@@ -47,8 +46,8 @@ async function collectKind(server: Server, kind: ServedKind): Promise<Collected>
     const pages = await listPages(server, { kind });
     const items = pages.flatMap(itemsOf);
     const named = { kind: kind.kind, apiVersion: apiVersionOf(kind) };
-    const shown = items.slice(0, objectsMax).map((item) => redactObject({ ...named, ...item }));
-    return { path, content: jsonText({ count: items.length, items: shown }) };
+    const shown = chooseObjects(items.map((item) => redactObject({ ...named, ...item })));
+    return { path, content: jsonText({ count: items.length, shown: shown.length, items: shown }) };
   } catch (error) {
     return { path, missing: messageOf(error) };
   }

@@ -31,6 +31,8 @@ export async function diagnose(
   root: Found,
 ): Promise<Suspect[]> {
   const seen = new Set<string>([keyOf(root.kind, root.object.metadata)]);
+  /** Everything found so far: what two objects refer to is looked at, and told, only once. */
+  const told: Finding[] = [];
   return visit(root, 0);
 
   async function visit({ kind, object }: Found, depth: number): Promise<Suspect[]> {
@@ -38,8 +40,9 @@ export async function diagnose(
     const references = depth < depthMax ? referencesOf(object) : [];
     for (const reference of references) deeper.push(...(await follow(reference, depth)));
     const findings = findingsOf(object).map((finding) => {
-      return followsFrom(finding, deeper) ? { ...finding, follows: true } : finding;
+      return followsFrom(finding, deeper, told) ? { ...finding, follows: true } : finding;
     });
+    told.push(...findings);
     const name = shownName(kind, object.metadata.name ?? "");
     return findings.length === 0 ? deeper : [...deeper, { name, object, findings }];
   }
@@ -65,10 +68,14 @@ export async function diagnose(
 }
 
 /** Whether something deeper explains it: then there is nothing to do about it here. */
-function followsFrom({ reason, cause }: Finding, deeper: readonly Suspect[]): boolean {
-  const told = deeper.flatMap(({ findings }) => findings);
-  if (reason === "DependencyNotReady") return told.length > 0;
-  if (reason === "ImageNotFound") return told.some((finding) => finding.reason === "NotFound");
+function followsFrom(
+  { reason, cause }: Finding,
+  deeper: readonly Suspect[],
+  told: readonly Finding[],
+): boolean {
+  const below = deeper.flatMap(({ findings }) => findings);
+  if (reason === "DependencyNotReady") return below.length > 0;
+  if (reason === "ImageNotFound") return below.some((finding) => finding.reason === "NotFound");
   return cause !== undefined && told.some((finding) => finding.cause === cause);
 }
 

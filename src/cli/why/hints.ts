@@ -9,7 +9,7 @@ const hints: Readonly<Record<FailureCategory, string>> = {
   ImageNotFound: "Check the image's name, its storage and its source; berth get vmimages.",
   LockError: "If nothing runs on the hypervisor any more, remove the lock there; Berth retries.",
   NetworkError: "Check that the hypervisor is up and its address and port are right.",
-  CreationFailed: "Read the hypervisor's words; its task log has more. Then retry.",
+  CreationFailed: "Read the hypervisor's words; its task log has more. Then: berth retry.",
   PermissionDenied: "Give the token the right that is named, or let the namespace use the object.",
   OrphanedVolumes: "See berth orphans: destroy the volumes or take one over; or choose another id.",
   IdentityConflict: "Look at the machine there. Berth never touches what is not provably its own.",

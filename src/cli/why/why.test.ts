@@ -127,6 +127,16 @@ describe("why", () => {
       conditions: [ready("False", "NetworkError", message)],
       failure: { category: "NetworkError", message, cause, ...times },
     });
+    const volume = { hypervisorRef: { name: "pve" }, id: "local:import/d.qcow2" };
+    const spec = { source: { volume }, format: "qcow2" };
+    const image = { apiVersion, kind: "VMImage", metadata: { name: "debian" }, spec };
+    const images = `${group}/namespaces/default/vmimages`;
+    await bench.write("POST", images, image);
+    await setStatus(`${images}/debian`, {
+      observedGeneration: 1,
+      conditions: [ready("False", "NetworkError", message)],
+      failure: { category: "NetworkError", message, cause, ...times },
+    });
     await setStatus(`${vms}/web`, {
       observedGeneration: 1,
       conditions: [ready("Unknown", "Unreachable", message)],
@@ -135,6 +145,7 @@ describe("why", () => {
     const text = await ask("vm/web");
     assert.match(text, /\. hypervisor\.berth\.dev\/pve: NetworkError\n {3}Could not ask/);
     assert.match(text, /web: NetworkError\n.*\n {3}This follows from what stands above it\.\n/);
+    assert.match(text, /vmimage\.berth\.dev\/debian: NetworkError\n.*\n {3}This follows from/);
     assert.equal(text.match(/Check that the hypervisor is up/g)?.length, 1, text);
     assert.match(text, /More about it: docs\/troubleshooting\/network-error\.md/);
   });

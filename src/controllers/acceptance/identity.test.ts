@@ -165,6 +165,28 @@ describe("whose a machine is", () => {
     await stage.remove("web");
     assert.deepEqual(stage.volumes, []);
   });
+
+  it("volumes that a moved machine left on another node are named before it is made anew", async () => {
+    const stage = await Stage.open("9.2");
+    const vm = await stage.make("web", { placement: { node: "pve1" } });
+    const id = idOf(vm);
+    const { proxmox } = stage.simulated;
+    const volumes = proxmox.cluster.state.volumes;
+    const isHere = ({ vmid }: { vmid?: number | undefined }): boolean => vmid === Number(id);
+    const moved = (volumes["pve1:rpool/data"] ?? []).filter(isHere);
+    assert.ok(moved.length > 0);
+    volumes["pve2:rpool/data"] = [...(volumes["pve2:rpool/data"] ?? []), ...moved];
+    deleteByHand(stage, id, "pve1");
+    await stage.failed("web", "Missing");
+    await stage.edit("web", { onMissing: "Recreate" });
+    const stopped = await stage.failed("web", "OrphanedVolumes");
+    const { message = "" } = stopped.status?.failure ?? {};
+    assert.match(message, new RegExp(`local-zfs:vm-${id}-disk-0 on the node pve2`));
+    assert.deepEqual(Object.keys(stage.guests), []);
+    proxmox.removeVolume("pve2", `local-zfs:vm-${id}-disk-0`);
+    await stage.synced("web");
+    assert.equal(Object.keys(stage.guests).length, 1);
+  });
 });
 
 function deleteByHand({ simulated, guests }: Stage, id: string, node: string): void {

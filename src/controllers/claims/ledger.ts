@@ -4,8 +4,9 @@ import { isOutcomeUnknown, type Client, type Informer } from "../../client/index
 import { formatTime, type Clock } from "../../kernel/clock.ts";
 import { objectKey } from "../../kernel/object.ts";
 import { ApiError } from "../../kernel/status.ts";
-import { answered, failed, type Answer } from "../../hypervisor/index.ts";
+import { answered, failed, type Answer, type Failure } from "../../hypervisor/index.ts";
 import { claimName } from "./claim-name.ts";
+import { Grants } from "./grants.ts";
 import { WrittenObjects } from "./written.ts";
 
 export interface LedgerOptions {
@@ -25,10 +26,21 @@ export interface Reservation {
   readonly identity: string;
   readonly node: string;
   readonly preflightVolumes: readonly string[];
+  /** Where they were listed; absent where they were not. */
+  readonly preflightNode?: string;
   readonly resources: NonNullable<ClaimSpec["resources"]>;
   /** Of a machine that stands already: what is known of it. */
   readonly kept?: Partial<
-    Pick<ClaimSpec, "origin" | "everStood" | "volumes" | "preflightVolumes" | "idChosenBy" | "role">
+    Pick<
+      ClaimSpec,
+      | "origin"
+      | "everStood"
+      | "volumes"
+      | "preflightVolumes"
+      | "preflightNode"
+      | "idChosenBy"
+      | "role"
+    >
   >;
 }
 
@@ -55,11 +67,13 @@ export const quarantineMs = 24 * 60 * 60 * 1000;
 export class Ledger {
   readonly #options: LedgerOptions;
   readonly #claims: WrittenObjects<Claim>;
+  readonly #grants: Grants;
   readonly #client;
 
   constructor(options: LedgerOptions) {
     this.#options = options;
     this.#claims = new WrittenObjects(options.claims);
+    this.#grants = new Grants(options.claims);
     this.#client = options.client.of(claimKind);
   }
 
@@ -77,9 +91,27 @@ export class Ledger {
     return this.#claims.byIndex("hypervisor", hypervisor).filter(({ spec }) => isHeld(spec)).length;
   }
 
-  /** What the machines of a namespace take on a system, as quotas count it. */
-  heldBy(namespace: string, systemId: string): ClaimSpec[] {
-    return this.heldOn(systemId).filter(({ owner }) => owner.namespace === namespace);
+  /** What the other machines of its namespace take on the system, as quotas count it. */
+  heldBeside({ vm: { metadata }, hypervisor: { systemId } }: Reservation): ClaimSpec[] {
+    return this.#grants
+      .with(this.#claims.byIndex("system", systemId), systemId)
+      .map(({ spec }) => spec)
+      .filter(isMachine)
+      .filter(({ owner }) => owner.namespace === metadata.namespace && owner.uid !== metadata.uid);
+  }
+
+  /**
+   * Grants what a reservation takes, unless the caller refuses it in view of what the others have.
+   * To count and to note is one step, so those who ask in the same moment see each other. It counts
+   * until it was reserved, or until the server says that nothing was.
+   */
+  grant(
+    reservation: Reservation,
+    refuse: (held: readonly ClaimSpec[]) => Failure | undefined,
+  ): Failure | undefined {
+    const refusal = refuse(this.heldBeside(reservation));
+    if (refusal === undefined) this.#grants.note(this.#newClaim(reservation));
+    return refusal;
   }
 
   /** What all machines take on a system. */
@@ -120,6 +152,7 @@ export class Ledger {
       const claim = isMachine(spec) ? await this.#read(metadata.name ?? "") : undefined;
       if (claim !== undefined && isMachine(claim.spec)) return this.#rebound(claim, vm);
     }
+    this.#grants.end(key);
     return answered(undefined);
   }
 
@@ -153,6 +186,13 @@ export class Ledger {
   /** Reserves an id: by creating its Claim, or by taking over one that nobody lives in. */
   async reserve(reservation: Reservation): Promise<Reserved> {
     const claim = this.#newClaim(reservation);
+    const reserved = await this.#reserve(claim);
+    if (reserved.is === "ours") this.#grants.renew(reserved.claim);
+    else if (claim.spec.role === "Machine") this.#grants.end(objectKey(claim.spec.owner));
+    return reserved;
+  }
+
+  async #reserve(claim: Claim): Promise<Reserved> {
     try {
       return { is: "ours", claim: this.#claims.note(await this.#client.create(claim)) };
     } catch (error) {
@@ -190,11 +230,12 @@ export class Ledger {
   /** The machine was let go and stays where it is. The Claim is kept: it says whose it was. */
   async release(claim: Claim, releaseReason: string): Promise<void> {
     const releasedAt = formatTime(this.#options.clock.nowMs());
-    await this.#update(claim, { ...claim.spec, state: "Released", releasedAt, releaseReason });
+    const { keeper: _keeper, ...spec } = claim.spec;
+    await this.#update(claim, { ...spec, state: "Released", releasedAt, releaseReason });
   }
 
   /** Deletes this very version of a Claim. */
-  async remove({ metadata }: Claim): Promise<void> {
+  async remove({ metadata, spec }: Claim): Promise<void> {
     const { name = "", uid = "", resourceVersion = "" } = metadata;
     try {
       await this.#client.delete({ name }, { preconditions: { uid, resourceVersion } });
@@ -202,6 +243,7 @@ export class Ledger {
       if (!(error instanceof ApiError) || error.code !== 404) throw error;
     }
     this.#claims.forget(name);
+    if (spec.role === "Machine") this.#grants.end(objectKey(spec.owner));
   }
 
   async #named(vm: VirtualMachine): Promise<Claim | undefined> {
@@ -245,7 +287,9 @@ export class Ledger {
   }
 
   async #update(claim: Claim, spec: ClaimSpec): Promise<Claim> {
-    return this.#claims.note(await this.#client.update({ ...claim, spec }));
+    const updated = this.#claims.note(await this.#client.update({ ...claim, spec }));
+    this.#grants.renew(updated);
+    return updated;
   }
 
   #isFree({ state, quarantineUntil = "" }: ClaimSpec): boolean {
@@ -255,6 +299,7 @@ export class Ledger {
 
   #newClaim(reservation: Reservation): Claim {
     const { vm, hypervisor, externalId, idChosenBy, identity, node, resources } = reservation;
+    const { preflightVolumes, preflightNode, kept } = reservation;
     const { namespace = "", name = "", uid = "" } = vm.metadata;
     return {
       apiVersion,
@@ -272,10 +317,11 @@ export class Ledger {
         installation: this.#options.installation,
         owner: { namespace, name, uid },
         node,
-        preflightVolumes: [...reservation.preflightVolumes],
+        preflightVolumes: [...preflightVolumes],
+        ...(preflightNode === undefined ? {} : { preflightNode }),
         resources,
         reservedAt: formatTime(this.#options.clock.nowMs()),
-        ...reservation.kept,
+        ...kept,
       },
     };
   }

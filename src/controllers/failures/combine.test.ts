@@ -23,6 +23,15 @@ describe("several failures in one", () => {
     });
   });
 
+  test("several that are on their way are waited for; one that is not makes it a failure", () => {
+    const coming = { category: "DependencyNotReady", message: "a", isUnderWay: true } as const;
+    const also = { ...coming, message: "b" };
+    assert.equal(combined([coming, also]).message, "2 things are waited for: (1) a. (2) b.");
+    assert.equal(combined([coming, also]).isUnderWay, true);
+    const missing = { category: "DependencyNotReady", message: "c" } as const;
+    assert.equal(combined([coming, missing]).isUnderWay, undefined);
+  });
+
   test("the order knows every category, and puts what a person has to mend first", () => {
     assert.deepEqual(severities.toSorted(), Object.keys(categoryPolicies).toSorted());
     const nexts = severities.map((category) => categoryPolicies[category].next);

@@ -11,9 +11,12 @@ export function combined(findings: readonly Failure[]): Failure {
   const all = [first, ...others];
   const remedies = numbered(all.map(({ remedy }) => remedy));
   const causes = numbered(all.map(({ cause }) => cause));
+  const isUnderWay = all.every((one) => one.isUnderWay === true);
+  const are = isUnderWay ? "are waited for" : "are wrong";
   return {
     category: first.category,
-    message: `${all.length} things are wrong: ${numbered(all.map(({ message }) => message))}`,
+    message: `${all.length} things ${are}: ${numbered(all.map(({ message }) => message))}`,
+    ...(isUnderWay ? { isUnderWay } : {}),
     ...(causes === "" ? {} : { cause: causes }),
     ...(remedies === "" ? {} : { remedy: remedies }),
   };

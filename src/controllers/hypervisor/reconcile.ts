@@ -326,10 +326,14 @@ async function troubled(
 /** As the machines on it are told: they wait for the Hypervisor, or cannot be seen. */
 function awayFailure(name: string, { failure }: Trouble): Trouble["failure"] {
   const isNetwork = failure.category === "NetworkError";
+  const { remedy = "" } = failure;
+  const isAskedAgain = categoryPolicies[failure.category].next === "retry";
+  const look = `When it is asked again: berth why hypervisor/${name}. Machines on it go on by themselves.`;
   return {
     ...failure,
     category: isNetwork ? "NetworkError" : "DependencyNotReady",
     message: `The Hypervisor ${name} cannot be used: ${failure.message}`,
+    ...(isAskedAgain ? { remedy: `${remedy} ${look}`.trim() } : {}),
   };
 }
 

@@ -72,7 +72,8 @@ async function claimOf(turn: OrphanTurn): Promise<Claim | undefined> {
 /** The mark is rewritten; nothing else of the machine changes. */
 async function letGo(turn: OrphanTurn, claim: Claim, machine: Machine): Promise<Outcome> {
   const { deps, connection, orphan } = turn;
-  const denied = deniedTo(turn, machine);
+  const denied = deniedTo(turn, machine) ?? (await refusalOf(turn, machine));
+  if (denied === "there") return again("Exists", soonMs);
   if (denied !== undefined) return failOrphan(turn, denied);
   if (machine.lock !== undefined) {
     await writeOrphan(turn, { is: "waiting", name: `the lock: ${machine.lock.detail}` });
@@ -101,16 +102,10 @@ function releasing(id: string, intent: string, nowMs: number): OrphanOperation {
 async function declare(turn: OrphanTurn, claim: Claim, machine: Machine): Promise<Outcome> {
   const { deps, orphan } = turn;
   if (isHeld(claim.spec)) await deps.ledger.release(claim, "let go to be adopted");
-  const vm = declarationOf(orphan, machine);
-  try {
-    await deps.client.of(virtualMachineKind).create(vm);
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.code >= 500) throw error;
-    if (error.reason === "AlreadyExists") return again("Exists", soonMs);
-    return failOrphan(turn, notAdmitted(error.message));
-  }
-  const { namespace = "", name = "" } = vm.metadata;
-  const message = `The machine ${orphan.spec.externalId} is adopted as ${namespace}/${name}.`;
+  const refusal = await refusalOf(turn, machine, { dryRun: false });
+  if (refusal === "there") return again("Exists", soonMs);
+  if (refusal !== undefined) return failOrphan(turn, refusal);
+  const message = `The machine ${orphan.spec.externalId} is adopted as ${adopterOf(turn)}.`;
   deps.events.event(orphan, { type: "Normal", reason: "OrphanAdopted", message });
   return again("Declared", soonMs);
 }
@@ -123,11 +118,28 @@ function deniedTo({ orphan, deps }: OrphanTurn, machine: Machine): Failure | und
   return hypervisor && deps.forbidden(vm, hypervisor);
 }
 
-function notAdmitted(cause: string): Failure {
-  return {
-    category: "ConfigurationError",
-    message: "The VirtualMachine for it was refused",
-    cause,
-    remedy: "Declare it yourself, with adopt: Only and the same externalId.",
-  };
+/** Why the server does not take the object; or that it is there, which the next turn looks at. */
+async function refusalOf(
+  turn: OrphanTurn,
+  machine: Machine,
+  options = { dryRun: true },
+): Promise<Failure | "there" | undefined> {
+  const vms = turn.deps.client.of(virtualMachineKind);
+  try {
+    await vms.create(declarationOf(turn.orphan, machine), options);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code >= 500) throw error;
+    if (error.reason === "AlreadyExists") return "there";
+    return {
+      category: "ConfigurationError",
+      message: `The VirtualMachine ${adopterOf(turn)} was refused: ${error.message}`,
+      remedy: "Name another with berth orphans adopt --as, or mend what it says.",
+    };
+  }
+}
+
+function adopterOf({ orphan }: OrphanTurn): string {
+  const { namespace = "", name = "" } = orphan.spec.adoptAs ?? {};
+  return `${namespace}/${name}`;
 }

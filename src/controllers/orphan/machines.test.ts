@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { claimKind, hypervisorKind, virtualMachineKind } from "../../api/index.ts";
+import { claimKind, hypervisorKind, orphanKind, virtualMachineKind } from "../../api/index.ts";
 import { openProxmox, type SimulatedWorld } from "../testing/simulated-proxmox.ts";
 import { condition, getVm, isReady, listClaims, until } from "../testing/world.ts";
 import {
@@ -27,6 +27,11 @@ async function open(): Promise<SimulatedWorld> {
 
 function guests({ proxmox }: SimulatedWorld): string[] {
   return Object.keys(proxmox.cluster.state.guests);
+}
+
+async function allowAdoption({ world }: SimulatedWorld): Promise<void> {
+  const entry = { namespace: "*", adopt: true, externalId: true };
+  await configure(world, { allow: [{ ...entry, storages: ["*"], networks: ["*"] }] });
 }
 
 describe("a machine of ours whose object is gone", () => {
@@ -107,6 +112,54 @@ describe("a machine of ours whose object is gone", () => {
     assert.ok(isReady(await getVm(world.client, "web")));
   });
 
+  it("is not let go for an object that the server refuses, and says why", async () => {
+    const stage = await open();
+    const { world } = stage;
+    const entry = { namespace: "*", adopt: true, externalId: true };
+    await configure(world, { allow: [{ ...entry, storages: ["*"], networks: ["*"] }] });
+    const id = await ready(stage, "web", stopped);
+    await strip(world, "web");
+    const orphan = await waitForOrphan(world, id);
+    const before = stage.proxmox.cluster.state.guests[id]?.text;
+    const adoptAs = { namespace: "default", name: "a".repeat(64) };
+    await decide(world, orphan, { decision: "Adopt", adoptAs });
+    await until(world, async () => reasonOf(await orphanOf(world, id)) === "ConfigurationError");
+    const { failure } = (await orphanOf(world, id))?.status ?? {};
+    assert.match(failure?.message ?? "", /^The VirtualMachine default\/a+ was refused: .*name/);
+    assert.equal(stage.proxmox.cluster.state.guests[id]?.text, before, "the mark is as it was");
+    const [claim] = await listClaims(world.client);
+    assert.equal(claim?.spec.state, "Bound");
+  });
+
+  it("is let go with its Claim, if its Orphan goes between its release and its adoption", async () => {
+    const stage = await open();
+    const { world, proxmox } = stage;
+    await configure(world, { orphans: { graceSeconds: 60, sweepSeconds: 60 } });
+    await allowAdoption(stage);
+    const id = await ready(stage, "web", stopped);
+    await strip(world, "web");
+    const orphan = await waitForOrphan(world, id);
+    const adoptAs = { namespace: "default", name: "site" };
+    await decide(world, orphan, { decision: "Adopt", adoptAs });
+    const isLetGo = (): boolean => {
+      return decodeURIComponent(proxmox.cluster.state.guests[id]?.text ?? "").includes(
+        '"Released"',
+      );
+    };
+    assert.ok(await until(world, isLetGo));
+    assert.equal(await getVm(world.client, "site"), undefined);
+    await world.client.of(orphanKind).delete({ name: orphan.metadata.name ?? "" });
+    const stateOf = async (): Promise<string | undefined> => {
+      return (await listClaims(world.client)).find(({ spec }) => spec.externalId === id)?.spec
+        .state;
+    };
+    assert.equal(await stateOf(), "Bound");
+    assert.ok(await until(world, async () => (await stateOf()) === "Released"));
+    await until(world, () => false, longMs);
+    assert.deepEqual(await listOrphans(world), []);
+    assert.deepEqual(guests(stage), [id]);
+  });
+
   it("is adopted under another name as it stands, and nothing of it is detached", async () => {
     const stage = await open();
     const { world } = stage;
@@ -122,8 +175,7 @@ describe("a machine of ours whose object is gone", () => {
     );
     assert.ok(isDenied, JSON.stringify((await orphanOf(world, id))?.status));
     assert.equal(await getVm(world.client, "site"), undefined);
-    const entry = { namespace: "*", adopt: true, externalId: true };
-    await configure(world, { allow: [{ ...entry, storages: ["*"], networks: ["*"] }] });
+    await allowAdoption(stage);
     const isThere = await until(
       world,
       async () => isReady(await getVm(world.client, "site")),

@@ -58,6 +58,18 @@ export function claimsInDoubt({ survey, claims, isDeclared }: SweepInput): Claim
   });
 }
 
+/**
+ * Claims whose machine was let go, as its mark says, while nobody is left to let them go: their
+ * object is gone, and so is the Orphan that was to be adopted. Pure.
+ */
+export function claimsLetGo({ claims, seen, isDeclared }: SweepInput): Claim[] {
+  return claims.filter(({ spec }) => {
+    const sight = seen.get(spec.externalId);
+    const isMarkedSo = sight?.at === "foreign" && sight.reason === "Released";
+    return isMarkedSo && isHeld(spec) && !isDeclared(spec);
+  });
+}
+
 /** What sleeps bears a lock for as long as it does: that is nobody's work. */
 function isLocked({ lock, power }: SurveyedMachine): boolean {
   return lock !== undefined && power !== "Suspended";

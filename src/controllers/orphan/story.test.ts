@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { hypervisorKind, virtualMachineKind } from "../../api/index.ts";
+import { virtualMachineKind } from "../../api/index.ts";
 import type { WrittenVirtualMachineSpec } from "../../api/index.ts";
 import { eventsOf } from "../testing/events.ts";
 import { openProxmox, type SimulatedWorld } from "../testing/simulated-proxmox.ts";
@@ -28,10 +28,11 @@ const declared: Partial<WrittenVirtualMachineSpec> = {
 };
 
 /** The host of the report: an earlier machine 200 is gone, and two of its datasets are not. */
-async function openHost(): Promise<SimulatedWorld> {
+async function openHost(node = "pve1"): Promise<SimulatedWorld> {
   const stage = await openProxmox();
-  leaveVolume(stage.proxmox, "vm-200-cloudinit", { sizeBytes: 4 * 1024 ** 2 });
-  leaveVolume(stage.proxmox, "vm-200-disk-0", { sizeBytes: 10 * gib });
+  const backing = `${node}:rpool/data`;
+  leaveVolume(stage.proxmox, "vm-200-cloudinit", { sizeBytes: 4 * 1024 ** 2, backing });
+  leaveVolume(stage.proxmox, "vm-200-disk-0", { sizeBytes: 10 * gib, backing });
   stage.world.start(slow);
   return stage;
 }
@@ -111,21 +112,26 @@ describe("a declared machine whose id has volumes of an earlier one", () => {
     assert.deepEqual(volumeNames(stage.proxmox), []);
   });
 
-  it("stays stalled with adopt: Only, and says how to switch", async () => {
-    const stage = await openHost();
-    const { world } = stage;
-    await configure(world, {
-      allow: [{ namespace: "*", adopt: true, externalId: true, storages: ["*"], networks: ["*"] }],
+  const placements = [
+    { reason: "where they are", placement: { node: "pve1" } },
+    { reason: "wherever they are, if it names no node", placement: {}, node: "pve3" },
+  ];
+  for (const { reason, placement, node = "pve1" } of placements) {
+    it(`stays stalled with adopt: Only, names them ${reason}, and says how to switch`, async () => {
+      const stage = await openHost(node);
+      const { world } = stage;
+      const all = { adopt: true, externalId: true, storages: ["*"], networks: ["*"] };
+      await configure(world, { allow: [{ namespace: "*", ...all }] });
+      await createVm(world.client, "web", { ...declared, placement, adopt: "Only" });
+      await until(world, () => false, longMs);
+      const vm = await getVm(world.client, "web");
+      assert.equal(condition(vm, "Stalled"), "True OrphanedVolumes");
+      const { message = "", remedy = "" } = vm?.status?.failure ?? {};
+      assert.match(message, /no machine 200 .* to adopt, only volumes/);
+      for (const volume of [disk, drive]) assert.ok(message.includes(volume), message);
+      assert.match(remedy, /set adopt: IfPresent/);
+      assert.deepEqual(writesOf(stage), []);
+      assert.equal(volumeNames(stage.proxmox).length, 2);
     });
-    await createVm(world.client, "web", { ...declared, adopt: "Only" });
-    await until(world, () => false, longMs);
-    const vm = await getVm(world.client, "web");
-    assert.equal(condition(vm, "Stalled"), "True OrphanedVolumes");
-    assert.match(vm?.status?.failure?.message ?? "", /no machine 200 .* to adopt, only volumes/);
-    assert.match(vm?.status?.failure?.remedy ?? "", /set adopt: IfPresent/);
-    assert.deepEqual(writesOf(stage), []);
-    assert.equal(volumeNames(stage.proxmox).length, 2);
-    const [hypervisor] = (await world.client.of(hypervisorKind).list()).items;
-    assert.ok(hypervisor);
-  });
+  }
 });

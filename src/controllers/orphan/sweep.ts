@@ -19,7 +19,7 @@ import { extentOf, isLedgerStranded, missingFrom, planSuspicion, type Extent } f
 import type { Find } from "./find.ts";
 import type { OrphanFigures, SweepMemory, Sweeps } from "./memory.ts";
 import { orphanName } from "./orphan-name.ts";
-import { claimsInDoubt, isKeeper, planFinds, type SweepInput } from "./plan.ts";
+import { claimsInDoubt, claimsLetGo, isKeeper, planFinds, type SweepInput } from "./plan.ts";
 import { planSightings } from "./sightings.ts";
 
 export interface SweepDeps {
@@ -139,6 +139,7 @@ async function sweep(
   const input = inputOf(connection, deps, survey.value);
   const seen = await prove(connection, input);
   if (seen === undefined) return false;
+  for (const { spec } of claimsLetGo({ ...input, seen })) await releaseClaim(deps, spec);
   const found = planFinds({ ...input, seen });
   const finds = new Map(found.map((find) => [orphanName(systemId, find), find]));
   const nowMs = deps.clock.nowMs();
@@ -208,6 +209,19 @@ async function prove(
   return seen;
 }
 
+/** The ledger follows the mark. Whether nobody holds the Claim is asked of the server first. */
+async function releaseClaim(deps: SweepDeps, { hypervisor, externalId }: ClaimSpec): Promise<void> {
+  const claim = await deps.ledger.read(hypervisor.systemId, externalId);
+  if (claim === undefined || !isHeld(claim.spec) || (await hasOwner(deps, claim.spec))) return;
+  await deps.ledger.release(claim, "its mark says that it was let go, and its object is gone");
+}
+
+async function hasOwner({ client }: SweepDeps, { owner }: ClaimSpec): Promise<boolean> {
+  const { namespace, name, uid } = owner;
+  const vm = await unlessGone(() => client.of(virtualMachineKind).get({ namespace, name }));
+  return vm !== undefined && vm.metadata.uid === uid;
+}
+
 /** Makes the Orphans that are due. Each is asked for at the server before it is called nobody's. */
 async function record(
   connection: Connection,
@@ -258,12 +272,8 @@ async function isClaimed(
   const name = claim ?? claimName(systemId, externalId);
   const found = await unlessGone(() => deps.client.of(claimKind).get({ name }));
   if (found === undefined || !isHeld(found.spec)) return false;
-  const { namespace, name: owner, uid } = found.spec.owner;
-  const vm = await unlessGone(() => {
-    return deps.client.of(virtualMachineKind).get({ namespace, name: owner });
-  });
   // A lock is found on a machine that is declared.
-  return kind !== "Lock" && vm !== undefined && vm.metadata.uid === uid;
+  return kind !== "Lock" && (await hasOwner(deps, found.spec));
 }
 
 export async function unlessGone<T>(read: () => Promise<T>): Promise<T | undefined> {

@@ -115,6 +115,24 @@ describe("reports", () => {
     assert.match(metrics, /failures_total\{kind="VirtualMachine",category="CreationFailed"\} 5/);
   });
 
+  test("an attempt that ends before its first step counts as well, and looking does not", async () => {
+    const { reports, events, text } = open();
+    const down = { category: "NodeUnhealthy", message: "No node." } as const;
+    reports.failed(vm, down, facts({ isNew: true, retryInMs: 30_000 }));
+    for (const attempts of [2, 3]) {
+      reports.failed(vm, down, facts({ attempts, retryInMs: 60_000 }));
+    }
+    const lost = { category: "UnknownOutcome", message: "No reply." } as const;
+    reports.failed(vm, lost, facts({ isNew: true, retryInMs: 1_000 }));
+    reports.failed(vm, lost, facts({ attempts: 2, retryInMs: 2_000 }));
+    const [attempt, look] = ["Warning NodeUnhealthy No node.", "Warning UnknownOutcome No reply."];
+    assert.deepEqual(events, [attempt, attempt, attempt, look]);
+    assert.match(
+      await text(),
+      /failures_total\{kind="VirtualMachine",category="NodeUnhealthy"\} 3/,
+    );
+  });
+
   test("a failure that stalls at once is one Event, and looking again is none", () => {
     const { reports, events } = open();
     reports.failed(vm, failure, facts({ isNew: true, isStalled: true }));
@@ -128,6 +146,23 @@ describe("reports", () => {
     reports.failed(vm, missing, facts({ isNew: true }));
     for (let looks = 0; looks < 5; looks++) reports.failed(vm, missing, facts({}));
     assert.deepEqual(events, ["Warning DependencyNotReady No image."]);
+  });
+
+  test("what is on its way is no Warning and no failure; what fails on its way is", async () => {
+    const { reports, events, log, text } = open();
+    const message = "The image is being looked for.";
+    const coming = { category: "DependencyNotReady", message, isUnderWay: true } as const;
+    reports.failed(vm, coming, facts({ isNew: true }));
+    reports.failed(vm, coming, facts({}));
+    assert.deepEqual(events, [`Normal DependencyNotReady ${message}`]);
+    assert.deepEqual(
+      log.map(([level]) => level),
+      ["info"],
+    );
+    assert.doesNotMatch(await text(), /failures_total\{/);
+    const missing = { category: "DependencyNotReady", message: "No image." } as const;
+    reports.failed(vm, missing, facts({ isNew: true }));
+    assert.equal(events[1], "Warning DependencyNotReady No image.");
   });
 
   test("becoming Ready, ceasing to be, and another reason are told; the same is not", () => {

@@ -1,9 +1,10 @@
 import { failureReasons, type FailureCategory } from "../../api/index.ts";
-import type { Failure } from "../../hypervisor/index.ts";
+import { categoryPolicies, type Failure } from "../../hypervisor/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { KubeObject } from "../../kernel/object.ts";
 import { objectKey } from "../../kernel/object.ts";
 import type { EventDetails, EventRecorder } from "../../runtime/index.ts";
+import { failureText } from "../failures/index.ts";
 import { conditionOf, statusOf } from "./object-status.ts";
 import type { OperationMetrics } from "./operation-metrics.ts";
 
@@ -138,20 +139,37 @@ interface Failed {
 }
 
 /** A failed attempt is told each time, which raises a count; a wait only when it begins. */
-function tellFailure({ events, log, metrics }: ReportsOptions, told: Failed): void {
+function tellFailure(options: ReportsOptions, told: Failed): void {
+  const { events, log, metrics } = options;
   const { object, failure, facts } = told;
+  if (failure.isUnderWay === true) return tellWait(options, told);
   const { category, message } = failure;
   const { step, attempts, retryInMs, isStalled } = facts;
-  const isToTell = facts.isNew || step !== undefined;
+  const isToTell = facts.isNew || isAttempt(category, facts);
   if (isToTell) metrics.failed(object.kind, category);
   if (retryInMs !== undefined) metrics.retried(object.kind, category);
   const isStalling = isStalled && !facts.wasStalled;
   if (!isToTell && !isStalling) return;
   const about = { object: nameOf(object), category, step, attempts, retryInMs, cause: message };
   log("warn", isStalled ? "stalls" : "has failed", about);
-  events.event(object, { type: "Warning", reason: failureReasons[category], message });
+  const text = failureText({ message });
+  events.event(object, { type: "Warning", reason: failureReasons[category], message: text });
   // At a first failure that stalls, the one Event above says it all.
   if (isStalling && attempts > 1) events.event(object, stallOf(category, attempts));
+}
+
+/** Something was tried; to look for what became of a lost reply, or for what is missing, is not. */
+function isAttempt(category: FailureCategory, { step, retryInMs }: FailureFacts): boolean {
+  const isRetried = retryInMs !== undefined && categoryPolicies[category].next === "retry";
+  return step !== undefined || isRetried;
+}
+
+/** Nothing is wrong: it goes on when what it needs has come. */
+function tellWait({ events, log }: ReportsOptions, { object, failure, facts }: Failed): void {
+  if (!facts.isNew) return;
+  const { category, message } = failure;
+  log("info", "waits", { object: nameOf(object), category, cause: message });
+  events.event(object, { type: "Normal", reason: failureReasons[category], message });
 }
 
 function stallOf(category: FailureCategory, attempts: number): EventDetails {

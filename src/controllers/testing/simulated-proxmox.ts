@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { vmImageKind } from "../../api/index.ts";
-import { authHeaders, httpForm, proxmoxDriver, wholeBody } from "../../drivers/proxmox/index.ts";
+import { proxmoxDriver } from "../../drivers/proxmox/index.ts";
 import type { PveReply, PveRequest, Send, UnlockAccount } from "../../drivers/proxmox/index.ts";
 import type { HypervisorDriver } from "../../hypervisor/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
@@ -10,15 +10,15 @@ import {
   smallCluster,
   tokenName,
   tokenUser,
-  type ApiRequest,
   type ModelOptions,
   type Release,
 } from "../../sim/index.ts";
-
+import { askModel, sendTo } from "../../sim/wire/index.ts";
 import { countingRandom, openWorld, type World } from "./world.ts";
 
 const tokenSecret = "00000000-0000-4000-8000-0000000000aa";
 const tokenId = `${tokenUser}!${tokenName}`;
+const token = { id: tokenId, secret: tokenSecret };
 
 interface Simulated {
   readonly model: ProxmoxModel;
@@ -54,7 +54,7 @@ function simulateProxmox(
   const options = { release, nodes, clock, random, password: "secret", tokenSecret };
   const model = new ProxmoxModel({ state: smallCluster(options), clock, random, ...unusual });
   const requests: PveRequest[] = [];
-  const wire = sendTo(model);
+  const wire = sendTo(model, token);
   const send: Send = (request) => {
     requests.push(request);
     return between === undefined ? wire(request) : between(request, wire);
@@ -63,49 +63,10 @@ function simulateProxmox(
   return { model, requests, wire, driver };
 }
 
-/** The wire between driver and model, as HTTPS would have it. */
-function sendTo(model: ProxmoxModel): Send {
-  return async (request) => {
-    if (request.mayWrite !== undefined && !request.mayWrite()) {
-      return { type: "notSent", why: "fenced", detail: "the fence is closed" };
-    }
-    try {
-      const { status, reason, body } = await model.send(await asHttp(request));
-      if (status === 501 && request.path.endsWith("/certificates/info")) return authority;
-      return { type: "answered", status, reason, body, from: "pve1" };
-    } catch (error) {
-      if (!(error instanceof Error) || !("code" in error)) throw error;
-      const detail = error.message;
-      if (error.code === "ECONNREFUSED") return { type: "notSent", why: "unreachable", detail };
-      return { type: "lost", detail };
-    }
-  };
-}
-
-/** Certificates belong to the server around a model. Where it has none, this is its authority. */
-const authority: PveReply = {
-  type: "answered",
-  status: 200,
-  reason: "OK",
-  body: JSON.stringify({ data: [{ filename: "pve-root-ca.pem", fingerprint: "AA:BB" }] }),
-  from: "pve1",
-};
-
 /** What somebody else does with a token of all rights; the task that it began may go on. */
 export async function actAsPerson(model: ProxmoxModel, request: PveRequest): Promise<void> {
-  const { status, reason, body } = await model.send(await asHttp(request));
-  assert.ok(status < 300, `${status} ${reason} ${body}`);
-}
-
-async function asHttp(request: PveRequest): Promise<ApiRequest> {
-  const { method } = request;
-  const { path, contentType, body } = httpForm(request);
-  const headers = {
-    ...authHeaders(request, { id: tokenId, secret: tokenSecret }),
-    ...(contentType === undefined ? {} : { "content-type": contentType }),
-  };
-  const whole = await wholeBody(body);
-  return { method, path: `/api2/json${path}`, headers, body: whole };
+  const reply = await askModel(model, request, token);
+  assert.ok(reply.type === "answered" && reply.status < 300, JSON.stringify(reply));
 }
 
 const image = "local:import/debian-12-generic-amd64.qcow2";

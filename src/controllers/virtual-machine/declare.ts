@@ -26,8 +26,16 @@ export type DeclareAnswer =
       readonly ok: false;
       readonly findings: readonly Failure[];
       readonly desired?: Desired | undefined;
-      readonly node?: string | undefined;
+      readonly place?: Elsewhere;
     };
+
+/** Where a machine that cannot be placed is looked at, to say all else that is wrong with it. */
+export interface Elsewhere {
+  /** Absent where no node can stand for the one that is meant. */
+  readonly node?: string | undefined;
+  /** Storages of which it is said already that they are not there. */
+  readonly lacks?: ReadonlySet<string>;
+}
 
 /** What is declared, as the plan takes it. An object that goes away needs nothing else. */
 export async function declare(turn: ConnectedTurn): Promise<DeclareAnswer> {
@@ -40,18 +48,42 @@ export async function declare(turn: ConnectedTurn): Promise<DeclareAnswer> {
   const chosen = nodeFor(turn);
   if (chosen.ok) turn.node = chosen.value;
   const { desired, findings } = await fittedVm(turn);
-  const wrong = chosen.ok ? findings : [chosen.failure, ...findings];
+  const { place, unplaced } = chosen.ok ? here(chosen.value) : elsewhere(turn, chosen.failure);
+  const wrong = [...unplaced, ...findings];
   if (!chosen.ok || desired === undefined || wrong.length > 0) {
-    return { ok: false, findings: wrong, desired, node: chosen.ok ? chosen.value : anyNode(turn) };
+    return { ok: false, findings: wrong, desired, place };
   }
   const declared = declaredOf(turn, desired, { node: chosen.value, fate: "Retain" });
   return { ok: true, value: { desired, declared } };
 }
 
-/** Where it might have been, had everything else been right: to say what is wrong there too. */
-function anyNode(turn: ConnectedTurn): string | undefined {
+interface Unplaced {
+  readonly place: Elsewhere;
+  readonly unplaced: readonly Failure[];
+}
+
+function here(node: string): Unplaced {
+  return { place: { node }, unplaced: [] };
+}
+
+/**
+ * Where it might have been, had everything else been right: to say what is wrong there too. Only a
+ * declaration that is wrong itself is looked at on another node than it names: for one that is
+ * down no other can speak, and what it lacks would be held against the machine.
+ */
+function elsewhere(turn: ConnectedTurn, failure: Failure): Unplaced {
   const chosen = choose(turn);
-  return chosen.ok ? chosen.value : undefined;
+  if (chosen.ok) return { place: { node: chosen.value }, unplaced: [failure] };
+  const unplaced = [failure, chosen.failure];
+  if (chosen.failure.category !== "ConfigurationError") return { place: {}, unplaced };
+  const anywhere = choosing(turn, { ...turn.vm.spec, placement: { mode: "Initial" } });
+  if (anywhere.ok) return { place: { node: anywhere.value }, unplaced };
+  const { nodes, storages } = turn.connection.inventory;
+  const node = nodes.find(({ health }) => health === "Healthy")?.name;
+  const there = new Set(storages.filter((row) => row.node === node).map(({ name }) => name));
+  const wanted = (turn.vm.spec.disks ?? []).flatMap(({ storage }) => storage ?? []);
+  const lacks = new Set(wanted.filter((storage) => !there.has(storage)));
+  return { place: { node, lacks }, unplaced: [...unplaced, anywhere.failure] };
 }
 
 /** What the VM comes to, in the hypervisor's dialect. */
@@ -83,18 +115,26 @@ function nodeFor(turn: ConnectedTurn): Answer<string> {
 }
 
 function choose(turn: ConnectedTurn, from?: ReadonlySet<string>): Answer<string> {
-  const { vm, deps, key, connection } = turn;
-  const needs = needsOf(turn);
-  const chosen = chooseNode(vm, connection.inventory, {
+  const { deps, key } = turn;
+  const chosen = choosing(turn, turn.vm.spec, from);
+  const sinceMs = deps.clock.monotonicMs();
+  if (chosen.ok) deps.places.chose(key, { ...needsOf(turn), node: chosen.value, sinceMs });
+  return chosen;
+}
+
+function choosing(
+  turn: ConnectedTurn,
+  spec: VirtualMachine["spec"],
+  from?: ReadonlySet<string>,
+): Answer<string> {
+  const { vm, connection } = turn;
+  return chooseNode({ ...vm, spec }, connection.inventory, {
     storageDefault: connection.spec.defaults?.storage,
-    needs,
+    needs: needsOf(turn),
     loads: loadsOf(turn),
     from,
     away: neighboursOf(turn),
   });
-  const sinceMs = deps.clock.monotonicMs();
-  if (chosen.ok) deps.places.chose(key, { ...needs, node: chosen.value, sinceMs });
-  return chosen;
 }
 
 /** What was given to each node, whether or not it can be seen there yet. */

@@ -23,7 +23,7 @@ export interface FailOptions {
 
 /** Machines that wait for the same look do not all come at once, as a part of the wait. */
 const spread = 0.2;
-/** A look that is due is under way: what it finds wakes everybody. */
+/** A look that is due is under way, and may take so long. */
 const overdueMs = 60_000;
 
 /** Says what failed and what comes next, by the one table of policies. */
@@ -42,6 +42,7 @@ export async function failVm(
   const nowMs = deps.clock.nowMs();
   const old = turn.vm.status?.failure;
   const wasStalled = isStalledNow(turn);
+  const isNew = isNews(turn, failure);
   const nextRetryMs = isCounted && next.type === "retry" ? nowMs + next.afterMs : undefined;
   const described = describeFailure(failure, { nowMs, old, attempts, step, nextRetryMs });
   await writeView(turn, {
@@ -54,7 +55,7 @@ export async function failVm(
   deps.reports.failed(turn.vm, failure, {
     step,
     attempts,
-    isNew: old?.category !== failure.category,
+    isNew,
     isStalled: next.type === "stall",
     wasStalled,
     retryInMs: nextRetryMs === undefined ? undefined : nextRetryMs - nowMs,
@@ -66,37 +67,47 @@ export async function failVm(
   return again(failure.category, next.afterMs);
 }
 
+/** Another failure; or what was on its way has failed after all, though it is waited for as before. */
+function isNews({ memory, vm }: Turn, failure: Failure): boolean {
+  const { category } = failure;
+  const wasUnderWay = memory.isUnderWay === true;
+  const isUnderWay = failure.isUnderWay === true;
+  memory.isUnderWay = isUnderWay;
+  return vm.status?.failure?.category !== category || (wasUnderWay && !isUnderWay);
+}
+
 /**
  * The hypervisor is away, and only the one who looks after it asks it anything. The machine waits
- * for the next look: nothing was tried, so no attempt is counted.
+ * for the next look: nothing was tried, so no attempt is counted. It is told once for an outage, in
+ * the words of its first look: when the next one is stands in the status of the Hypervisor, and a
+ * thousand machines do not repeat it.
  */
 export async function waitForLook(
   turn: Turn,
   failure: Failure,
-  nextLookMs: number,
+  { name, nextLookMs }: { readonly name: string; readonly nextLookMs: number },
 ): Promise<Outcome> {
-  const { deps, vm } = turn;
+  const { deps, memory, vm } = turn;
   const nowMs = deps.clock.nowMs();
   const old = vm.status?.failure;
-  const waitMs = nextLookMs - nowMs;
+  const isSame = old?.category === failure.category;
+  const attempts = isSame ? old.attempts : 1;
+  const isTold = isSame && memory.toldAway === failure.category;
+  memory.toldAway = failure.category;
   endBeginning(turn);
-  if (waitMs <= 0 && old?.category === failure.category) return again("LookUnderWay", overdueMs);
-  const attempts = old?.category === failure.category ? old.attempts : 1;
-  const described = describeFailure(failure, {
-    nowMs,
-    old,
-    attempts,
-    nextRetryMs: Math.max(nextLookMs, nowMs),
-  });
-  const state = { is: "failed", failure: described, isStalled: false } as const;
+  const described = isTold ? old : describeFailure(failure, { nowMs, old, attempts });
+  const waitingFor = { kind: "Dependency", name: `Hypervisor ${name}` } as const;
+  const state = { is: "failed", failure: described, isStalled: false, waitingFor } as const;
   await writeView(turn, { state, handled: handledOf(turn), ...placeOf(turn) });
   deps.reports.failed(turn.vm, failure, {
     attempts,
-    isNew: old?.category !== failure.category,
+    isNew: !isSame,
     isStalled: false,
     wasStalled: false,
   });
-  return again(failure.category, Math.max(waitMs, 0) * (1 + spread * deps.random.number()) + 1_000);
+  // What a look finds wakes everybody; this is for the case that it does not.
+  const waitMs = Math.max(nextLookMs - nowMs, overdueMs);
+  return again(failure.category, waitMs * (1 + spread * deps.random.number()));
 }
 
 /**

@@ -6,17 +6,17 @@ import { combined } from "../failures/index.ts";
 import { failVm } from "./failing.ts";
 import type { KeeperView, Next } from "./next.ts";
 import { idFailures, idsToAvoid } from "./reserve.ts";
-import { isDeleting, type ConnectedTurn } from "./turn.ts";
+import { isDeleting, type ConnectedTurn, type Turn } from "./turn.ts";
 
 /** It takes nothing that a quota counts: what it holds was another's, and is again. */
 const noResources = { cpu: 0, memory: "0", storage: "0" };
 
 /** The Claim of the keeper that the object's own Claim names, if it is held for this object. */
-export async function findKeeper(turn: ConnectedTurn): Promise<Claim | undefined> {
-  const { deps, claim, connection } = turn;
+export async function findKeeper({ deps, claim }: Turn): Promise<Claim | undefined> {
   const named = claim?.spec.keeper;
   if (claim === undefined || named === undefined) return undefined;
-  const found = await deps.ledger.read(connection.systemId, named.externalId);
+  const { systemId } = claim.spec.hypervisor;
+  const found = await deps.ledger.read(systemId, named.externalId);
   return found !== undefined && isFor(found.spec, claim.spec) ? found : undefined;
 }
 
@@ -93,9 +93,10 @@ async function reserveKeeper(
 }
 
 async function takeUp(turn: ConnectedTurn, claim: Claim, there: ClaimSpec): Promise<Outcome> {
-  const { node = "", preflightVolumes = [] } = there;
+  const { node = "", preflightVolumes = [], preflightNode } = there;
   const reservation = reservationOf(turn, claim, node);
-  const kept = { role: "Keeper", ...keptOf(there, claim.spec) } as const;
+  const listed = preflightNode === undefined ? {} : { preflightNode };
+  const kept = { role: "Keeper", ...listed, ...keptOf(there, claim.spec) } as const;
   return concludeKeeper(turn, claim, { ...reservation, preflightVolumes, kept });
 }
 
@@ -115,7 +116,7 @@ async function reserveNew(turn: ConnectedTurn, claim: Claim): Promise<Outcome> {
   }
   if (found.findings.length > 0) return failVm(turn, combined(found.findings));
   const { volumesBefore: preflightVolumes } = found;
-  return concludeKeeper(turn, claim, { ...reservation, preflightVolumes });
+  return concludeKeeper(turn, claim, { ...reservation, preflightVolumes, preflightNode: node });
 }
 
 function reservationOf(

@@ -3,6 +3,7 @@ import type { VirtualMachine } from "../../api/index.ts";
 import { again, removeFinalizer, settled, type Outcome } from "../../runtime/index.ts";
 import { endBeginning } from "./beginning.ts";
 import { failVm } from "./failing.ts";
+import { findKeeper } from "./keeper.ts";
 import { tellEnd } from "./tell-end.ts";
 import { annotationOf, releaseSlots, type ConnectedTurn, type Turn } from "./turn.ts";
 
@@ -58,7 +59,8 @@ export async function holdsNothing(turn: Turn): Promise<boolean> {
 
 /**
  * The hypervisor is gone for good, by a person's word. The Claim goes on saying where the machine
- * was, so that one which comes back is no orphan; nothing was destroyed.
+ * was, so that one which comes back is no orphan; nothing was destroyed. The same holds for the
+ * keeper that it was handing disks to: its Claim goes first, because only the other leads to it.
  */
 export async function forgetVm(turn: Turn): Promise<Outcome> {
   const { deps, vm } = turn;
@@ -66,6 +68,8 @@ export async function forgetVm(turn: Turn): Promise<Outcome> {
   if (!claim.ok) return failVm(turn, claim.failure);
   turn.claim = claim.value;
   const why = `forgotten: ${annotationOf(vm.metadata, "forget") ?? ""}`.slice(0, 1024);
+  const keeper = await findKeeper(turn);
+  if (keeper !== undefined) await deps.ledger.release(keeper, why);
   if (claim.value !== undefined) await deps.ledger.release(claim.value, why);
   const where = `the machine ${vm.status?.externalId ?? ""} on ${vm.status?.hypervisor ?? ""}`;
   const message = `Let go without being seen: ${where}; ${why}`;

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { VirtualMachineSpec, VirtualMachineStatus } from "../../api/index.ts";
 import type { Change, Difference, Machine } from "../../hypervisor/index.ts";
 import type { Desired } from "./desired.ts";
+import { sizeText } from "./quantities.ts";
 
 /** What stands between a declaration and a machine, as `status.plan` shows it. */
 export type Plan = NonNullable<VirtualMachineStatus["plan"]>;
@@ -42,7 +43,7 @@ export function* sizeChanges(
     const seen = machine.disks.find((disk) => disk.name === name);
     if (seen === undefined || sizeBytes === undefined || seen.sizeBytes === sizeBytes) continue;
     const effect = sizeBytes < seen.sizeBytes ? "Refused" : "Live";
-    const texts = { from: String(seen.sizeBytes), to: String(sizeBytes) };
+    const texts = { from: sizeText(seen.sizeBytes), to: sizeText(sizeBytes) };
     yield { field: `spec.disks[${name}].size`, ...texts, effect };
   }
 }

@@ -20,7 +20,31 @@ export function claimChange(
   if (claim.node !== machine.node) change.node = machine.node;
   const volumes = knownVolumes(declared, claim, machine).map((volume) => dated(volume, nowMs));
   if (!jsonEqual(volumes, claim.volumes ?? [])) change.volumes = volumes;
+  const comingDisks = stillComing(declared, { ...claim, volumes }, machine);
+  if (!jsonEqual(comingDisks, claim.comingDisks ?? [])) change.comingDisks = comingDisks;
   return Object.keys(change).length > 0 ? change : undefined;
+}
+
+/**
+ * Whether a spec has named the disk, as the ledger knows it. The mark alone is not enough: after
+ * the restoration of an old backup it names disks that neither the spec nor the ledger knows, and
+ * what is taken for a removed entry would be the newest disk of a running machine.
+ */
+export function isEverDeclared(claim: ClaimSpec, disk: string): boolean {
+  return isSeen(claim, disk) || claim.comingDisks?.includes(disk) === true;
+}
+
+/** What becomes of it was said when it was seen: so a spec named it. */
+function isSeen({ volumes = [] }: ClaimSpec, name: string): boolean {
+  return volumes.some(({ disk, onDelete }) => disk === name && onDelete !== undefined);
+}
+
+/** Disks that may be made at any moment, before anything is sent; until they are seen, or are not. */
+function stillComing(declared: Declared, claim: ClaimSpec, { mark }: Machine): string[] {
+  const { comingDisks = [] } = claim;
+  const named = declared.isDeleting ? [] : declared.disks.map(({ name }) => name);
+  const begun = comingDisks.filter((name) => name in (mark?.disks ?? {}));
+  return [...new Set([...begun, ...named])].filter((name) => !isSeen(claim, name)).toSorted();
 }
 
 /** The Claim's volumes with those that were made under its mark and that nothing refers to. */
@@ -56,11 +80,15 @@ export function namedVolumes(
 function knownVolumes(declared: Declared, claim: ClaimSpec, machine: Machine): ClaimVolume[] {
   const old = claim.volumes ?? [];
   const taken = Object.values(declared.takes ?? {});
+  const said = onDeleteSaid(declared, claim);
+  const describe = (volume: ClaimVolume, sizeBytes: number | undefined): ClaimVolume => {
+    return described(volume, said, sizeBytes);
+  };
   const kept = old.flatMap((volume): ClaimVolume[] => {
     const seen = machine.volumes.find(({ id }) => id === volume.id);
     // What was in its memory goes with every resume, and gets another name with every suspend.
     if (seen === undefined) return volume.role === "State" ? [] : [volume];
-    return [described({ ...asSeen(volume, seen), state: seen.state }, declared, seen.sizeBytes)];
+    return [describe({ ...asSeen(volume, seen), state: seen.state }, seen.sizeBytes)];
   });
   const added = machine.volumes
     .filter(({ id, isOwn }) => isOwn || taken.includes(id))
@@ -69,7 +97,7 @@ function knownVolumes(declared: Declared, claim: ClaimSpec, machine: Machine): C
     .filter(({ role, disk }) => role !== "Disk" || disk !== undefined)
     .map(({ id, role, disk, storage, state, sizeBytes }) => {
       const volume = { id, role, storage, state, ...(disk === undefined ? {} : { disk }) };
-      return described(volume, declared, sizeBytes);
+      return describe(volume, sizeBytes);
     });
   return [...kept, ...added];
 }
@@ -84,12 +112,21 @@ function asSeen(volume: ClaimVolume, { disk, role }: SeenVolume): ClaimVolume {
   return { ...rest, disk, role };
 }
 
+/** An entry that says Absent speaks of the disk that was there, and of no other of its name. */
+function onDeleteSaid(declared: Declared, claim: ClaimSpec): Declared["onDelete"] {
+  const { onDelete, absentDisks = [] } = declared;
+  const said = Object.entries(onDelete).filter(([name]) => {
+    return !absentDisks.includes(name) || isEverDeclared(claim, name);
+  });
+  return Object.fromEntries(said);
+}
+
 function described(
   volume: ClaimVolume,
-  declared: Declared,
+  said: Declared["onDelete"],
   sizeBytes: number | undefined,
 ): ClaimVolume {
-  const onDelete = volume.disk === undefined ? undefined : declared.onDelete[volume.disk];
+  const onDelete = volume.disk === undefined ? undefined : said[volume.disk];
   return {
     ...volume,
     ...(onDelete === undefined ? {} : { onDelete }),

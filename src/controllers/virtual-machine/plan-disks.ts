@@ -1,8 +1,10 @@
 import type { ClaimSpec } from "../../api/index.ts";
 import type { DiskShape, Machine, NewDisk, SeenDisk, Shape } from "../../hypervisor/index.ts";
 import { basisOf, stepOrWait, type Found, type Next, type PlanInput } from "./next.ts";
+import { isEverDeclared } from "./plan-claim.ts";
 import { planVmTakeBack } from "./plan-hand-over.ts";
 import { seedShape } from "./plan-seed.ts";
+import { sizeText } from "./quantities.ts";
 import type { Step } from "./steps.ts";
 
 type ClaimVolume = NonNullable<ClaimSpec["volumes"]>[number];
@@ -27,7 +29,7 @@ export function planVmDisks(
     return differences.some((one) => one.path === path) && !later.includes(path);
   };
   const misplaced = input.declared.disks.find(isOtherBus);
-  const leaving = misplaced?.name ?? removedDisk(input, machine);
+  const leaving = misplaced?.name ?? removedDisk(input, at);
   const step =
     (leaving === undefined ? undefined : detachStep(at, leaving)) ??
     moveStep(input, at) ??
@@ -53,7 +55,7 @@ export function lostDisks(disks: readonly NewDisk[], claim: ClaimSpec, machine: 
  */
 function planVmDestroyed(input: PlanInput, at: At): Next | undefined {
   for (const name of input.declared.absentDisks ?? []) {
-    const [volume] = volumesOf(at.claim, name);
+    const [volume] = isEverDeclared(at.claim, name) ? volumesOf(at.claim, name) : [];
     // One that the guest does not let go yet is detached with the next restart.
     if (volume === undefined || at.machine.pending.includes(`disks[${name}]`)) continue;
     return planVmDestroyedVolume(input, at, volume);
@@ -96,11 +98,11 @@ function planVmMissing(input: PlanInput, at: At): Next | undefined {
 }
 
 /** A disk that a spec once named and this one does not. What nobody named is a person's. */
-function removedDisk({ declared }: PlanInput, machine: Machine): string | undefined {
+function removedDisk({ declared }: PlanInput, { claim, machine }: At): string | undefined {
   const names = new Set(declared.disks.map(({ name }) => name));
   return machine.disks
     .map(({ name }) => name)
-    .find((name) => name !== undefined && !names.has(name));
+    .find((name) => name !== undefined && !names.has(name) && isEverDeclared(claim, name));
 }
 
 function seenDisk(machine: Machine, name: string): SeenDisk | undefined {
@@ -201,7 +203,7 @@ function growStep({ declared }: PlanInput, { claim, machine }: At): Step | undef
   for (const { name: disk, sizeBytes = 0 } of declared.disks) {
     if ((seenDisk(machine, disk)?.sizeBytes ?? 0) >= sizeBytes) continue;
     const operation = { kind: "grow", claim, at: basisOf(machine), disk, sizeBytes } as const;
-    const intent = `Grow the disk ${disk} to ${sizeBytes} bytes.`;
+    const intent = `Grow the disk ${disk} to ${sizeText(sizeBytes)}.`;
     return { name: "Grow", operation, intent };
   }
   return undefined;

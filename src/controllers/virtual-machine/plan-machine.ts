@@ -10,6 +10,7 @@ import { planVmPlace } from "./plan-place.ts";
 import { planVmPower } from "./plan-power.ts";
 import { planVmSeed, planVmSeedRead } from "./plan-seed.ts";
 import { planVmShape } from "./plan-shape.ts";
+import { sizeText } from "./quantities.ts";
 import { basisOf, changeClass, isOff, unlocking } from "./next.ts";
 import type { Found, Next, PlanInput } from "./next.ts";
 
@@ -151,7 +152,7 @@ function* shrinkingDisks(disks: readonly NewDisk[], machine: Machine): Iterable<
   for (const { name, sizeBytes } of disks) {
     const seen = machine.disks.find((disk) => disk.name === name);
     if (seen && sizeBytes !== undefined && sizeBytes < seen.sizeBytes) {
-      yield `spec.disks[${name}].size (it has ${seen.sizeBytes} bytes)`;
+      yield `spec.disks[${name}].size (it has ${sizeText(seen.sizeBytes)})`;
     }
   }
 }

@@ -272,9 +272,17 @@ const cases: readonly Case[] = [
   },
   { reason: "all is as declared", input: {}, next: "rest 0 0" },
   {
-    reason: "a disk that is missing is made",
+    reason: "the ledger knows of a disk before it is made",
     input: {
       claim: { ...claim, everStood: false, volumes: [] },
+      seen: ours({ disks: [], volumes: [] }),
+    },
+    next: "record comingDisks",
+  },
+  {
+    reason: "a disk that is missing is made",
+    input: {
+      claim: { ...claim, everStood: false, volumes: [], comingDisks: ["root"] },
       seen: ours({ disks: [], volumes: [] }),
     },
     next: "step AddDisk",
@@ -646,6 +654,19 @@ it("a volume that has the name of one that was removed is not taken for it", () 
   );
   const after: ClaimSpec = { ...claim, ...(known === undefined ? {} : { volumes: known }) };
   assert.equal(told(planVm({ ...input, claim: after })), "keep any");
+});
+
+it("a disk whose entry went while it was made is detached, as one that a spec has named", () => {
+  const disk = { ...volume, state: "Attached", sizeBytes: 10 * gib, isOwn: true } as const;
+  const named = { ...claim, volumes: [], comingDisks: ["root"] };
+  const input = { declared: { ...declared, disks: [], onDelete: {} }, nowMs: 1000 };
+  const first = planVm({ ...input, claim: named, seen: ours({ volumes: [disk] }) });
+  assert.equal(told(first), "record volumes");
+  const change = first.do === "record" ? first.change : {};
+  const seen = ours({ volumes: [disk] });
+  assert.equal(told(planVm({ ...input, claim: { ...named, ...change }, seen })), "step Detach");
+  const unnamed = { ...named, ...change, comingDisks: [] };
+  assert.equal(told(planVm({ ...input, claim: unnamed, seen })), "rest 0 0");
 });
 
 describe("the plan of a VirtualMachine", () => {

@@ -13,6 +13,7 @@ import type { Declaration } from "./declaration.ts";
 import { desireMachine, type Desired } from "./desired.ts";
 import type { Declared } from "./next.ts";
 import { planVm } from "./plan.ts";
+import { isEverDeclared } from "./plan-claim.ts";
 import {
   changeText,
   fieldChange,
@@ -115,12 +116,16 @@ function planRefusal(
   const next = planVm({
     declared: declaredOf(after.vm, wanted, claim),
     // What it would write down of this machine is not asked here.
-    claim: { ...claim, volumes: [], state: "Bound" },
+    claim: { ...claim, volumes: [], comingDisks: namesOf(wanted), state: "Bound" },
     seen: { at: "ours", machine },
     nowMs,
     changeOf: dialect.changeOf,
   });
   return next.do === "fail" ? next.failure : undefined;
+}
+
+function namesOf({ disks }: Desired): string[] {
+  return disks.map(({ name }) => name).toSorted();
 }
 
 function declaredOf(
@@ -172,7 +177,9 @@ function changesOf(vm: VirtualMachine, wanted: Desired, known: Known): Planned[]
 
 function diskChanges(vm: VirtualMachine, { disks }: Desired, known: Known): Planned[] {
   const declared = new Set(disks.map(({ name }) => name));
-  const gone = known.machine.disks.filter(({ name }) => name !== undefined && !declared.has(name));
+  const gone = known.machine.disks.filter(({ name }) => {
+    return name !== undefined && !declared.has(name) && isEverDeclared(known.claim, name);
+  });
   return [
     ...disks.flatMap((disk) => diskChange(disk, known)),
     ...gone.map(({ name = "", volume }) => goneDisk(vm, name, volume)),

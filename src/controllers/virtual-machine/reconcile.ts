@@ -10,6 +10,7 @@ import { failVm, handledOf, hasGivenUp } from "./failing.ts";
 import { askAgainMs, askGuest } from "./guest.ts";
 import { chooseKeeper, dropKeeper, findKeeper, lookAtKeeper, recordKeeper } from "./keeper.ts";
 import { keptDisks } from "./kept-disks.ts";
+import { lookForLeftovers } from "./leftovers.ts";
 import { finish, letGo } from "./letting-go.ts";
 import type { Next, OpenOperation, PlanInput } from "./next.ts";
 import { pauseVm } from "./pausing.ts";
@@ -73,6 +74,7 @@ async function connectAndGo(turn: Turn): Promise<Outcome> {
   const reach = deps.connections.of(name);
   turn.isOpen = vm.status?.operation !== undefined;
   if (reach.is === "away") return goWithout(turn, name, reach);
+  delete turn.memory.toldAway;
   const { connection } = reach;
   const connected: ConnectedTurn = Object.assign(turn, { connection, driver: connection.driver });
   const claim = await deps.ledger.find(vm);
@@ -142,7 +144,7 @@ function hasAnswered({ status }: VirtualMachine): boolean {
 
 /** What the plan asks to be looked at beside the machine, each at most once. */
 async function lookCloser(turn: ConnectedTurn, input: PlanInput, next: Next): Promise<Next> {
-  const { claim, driver } = turn;
+  const { claim } = turn;
   if (claim === undefined) return next;
   if (next.do === "look") {
     turn.seen = await see(turn, claim, false);
@@ -150,7 +152,7 @@ async function lookCloser(turn: ConnectedTurn, input: PlanInput, next: Next): Pr
     return lookCloser(turn, seen, await recordAndPlan(turn, seen));
   }
   if (next.do !== "sweep" || input.leftovers !== undefined) return next;
-  const leftovers = await driver.leftovers(claim.spec);
+  const leftovers = await lookForLeftovers(turn, claim.spec, next);
   if (!leftovers.ok) return { do: "fail", failure: leftovers.failure };
   return planVm({ ...input, claim: claim.spec, leftovers: leftovers.value });
 }
@@ -258,15 +260,21 @@ async function rest(
   const state = { is: "resting", drift, pending, isApplied } as const;
   const handled = { ...handledOf(turn), ...restartHandled(turn) };
   await writeView(turn, { state, handled });
-  if (!wasReady) {
-    const message = "The machine is as declared.";
-    turn.deps.events.event(turn.vm, { type: "Normal", reason: vmReasons.Succeeded, message });
-  }
+  if (!wasReady) tellRest(turn, pending);
   // A silent agent holds its caller up, so everything else is said before.
   const guest = await askGuest(turn);
   if (guest !== undefined) await writeView(turn, { state, handled, guest });
   const waits = [askAgainMs(turn), seedMs(turn)].filter((ms) => ms !== undefined);
   return waits.length === 0 ? settled : again("Guest", Math.min(...waits));
+}
+
+/** What waits for a restart is not as declared yet. */
+function tellRest({ vm, deps }: ConnectedTurn, pending: readonly string[]): void {
+  const isWhole = pending.length === 0;
+  const reason = isWhole ? vmReasons.Succeeded : vmReasons.RestartRequired;
+  const waits = `Waits for the next restart: ${pending.join(", ")}.`.slice(0, 1024);
+  const message = isWhole ? "The machine is as declared." : waits;
+  deps.events.event(vm, { type: "Normal", reason, message });
 }
 
 /** Once, when it is found: what it is stands in the condition. */

@@ -3,7 +3,7 @@ import type { Failure } from "../../hypervisor/index.ts";
 import { again, type Outcome } from "../../runtime/index.ts";
 import type { Reservation } from "../claims/index.ts";
 import { combined } from "../failures/index.ts";
-import type { DeclareAnswer } from "./declare.ts";
+import type { DeclareAnswer, Elsewhere } from "./declare.ts";
 import type { Desired } from "./desired.ts";
 import { failVm } from "./failing.ts";
 import { cloningOf, takesOf } from "./fills.ts";
@@ -36,7 +36,7 @@ export async function reserveId(
 ): Promise<Outcome> {
   const taking = await takeOver(turn, desired, node);
   if (taking !== undefined) return taking;
-  const { findings, reservation } = await lookAhead(turn, desired, node);
+  const { findings, reservation } = await lookAhead(turn, desired, { node });
   const isIdAtFault = findings.some(({ category }) => idFailures.has(category));
   if (isIdAtFault && mayChooseAnother(turn) && reservation !== undefined) {
     return avoidId(turn, reservation.externalId);
@@ -51,12 +51,12 @@ export async function reserveId(
  */
 export async function allWrong(
   turn: ConnectedTurn,
-  { findings, desired, node }: Exclude<DeclareAnswer, { ok: true }>,
+  { findings, desired, place = {} }: Exclude<DeclareAnswer, { ok: true }>,
 ): Promise<Failure> {
   // What is there already, or is to be taken over, is not made.
   const isMade = turn.claim !== undefined || turn.vm.spec.adopt !== undefined;
-  if (isMade || desired === undefined || node === undefined) return combined(findings);
-  const ahead = await knownAhead(turn, desired, node);
+  if (isMade || desired === undefined) return combined(findings);
+  const ahead = await knownAhead(turn, desired, place);
   // Who may not use an id is not told who has it.
   const isIdTold = !mayChooseAnother(turn) && !findings.some(isDenial);
   const told = ahead.filter(({ category }) => isIdTold || !idFailures.has(category));
@@ -67,14 +67,15 @@ export async function allWrong(
 async function knownAhead(
   turn: ConnectedTurn,
   desired: Desired,
-  node: string,
+  place: Elsewhere,
 ): Promise<readonly Failure[]> {
   const { memory, deps, vm } = turn;
-  const declaration = declarationOf(vm);
+  // What was found without a node, or on another one, says nothing of this one.
+  const declaration = `${place.node ?? ""} ${declarationOf(vm)}`;
   const nowMs = deps.clock.monotonicMs();
   const isKnown = memory.ahead?.declaration === declaration && nowMs < memory.ahead.untilMs;
   if (memory.ahead !== undefined && isKnown) return memory.ahead.findings;
-  const { findings } = await lookAhead(turn, desired, node);
+  const { findings } = await lookAhead(turn, desired, place);
   memory.ahead = { declaration, untilMs: nowMs + aheadMs, findings };
   return findings;
 }
@@ -90,17 +91,24 @@ interface Ahead {
 }
 
 /** Quota, id, node, storages, images, networks, rights: everything that can be known before. */
-async function lookAhead(turn: ConnectedTurn, desired: Desired, node: string): Promise<Ahead> {
+async function lookAhead(
+  turn: ConnectedTurn,
+  desired: Desired,
+  { node, lacks = new Set() }: Elsewhere,
+): Promise<Ahead> {
+  if (node === undefined) return { findings: await ofItsOwn(turn, desired) };
   const proposal = await proposeId(turn);
   if (!proposal.ok) return { findings: [proposal.failure] };
   const reservation = reservationOf(turn, desired, { node, externalId: proposal.value });
   const { shape, disks } = desired;
   const claim = turn.deps.ledger.draft(reservation);
-  const own = [quotaFailure(turn, reservation), await chosenIdFailure(turn, claim)];
+  const tooMuch = quotaFailure(turn, reservation, turn.deps.ledger.heldBeside(reservation));
+  const own = [tooMuch, await chosenIdFailure(turn, claim)];
   const [, taken] = own;
   const cloning = cloningOf(turn);
   const takes = Object.values(takesOf(turn.vm));
-  const draft = { claim, node, shape, disks: newDisks(turn, disks), takes };
+  const made = newDisks(turn, disks).filter(({ storage }) => !lacks.has(storage));
+  const draft = { claim, node, shape, disks: made, takes };
   const { findings, volumesBefore } = await turn.driver.preflight(
     cloning === undefined ? draft : { ...draft, clone: cloning },
   );
@@ -110,8 +118,20 @@ async function lookAhead(turn: ConnectedTurn, desired: Desired, node: string): P
   });
   return {
     findings: [...own.filter((failure) => failure !== undefined), ...other],
-    reservation: { ...reservation, preflightVolumes: volumesBefore },
+    reservation: { ...reservation, preflightVolumes: volumesBefore, preflightNode: node },
   };
+}
+
+/** What needs no node to be found out: the quota, and whose the id is that was chosen. */
+async function ofItsOwn(turn: ConnectedTurn, desired: Desired): Promise<Failure[]> {
+  const { externalId = "0" } = turn.vm.spec;
+  // Nothing is reserved yet, so no identity is drawn either.
+  const nobody = { node: "", externalId, identity: turn.vm.status?.identity ?? "" };
+  const reservation = reservationOf(turn, desired, nobody);
+  const claim = turn.deps.ledger.draft(reservation);
+  const tooMuch = quotaFailure(turn, reservation, turn.deps.ledger.heldBeside(reservation));
+  const own = [tooMuch, await chosenIdFailure(turn, claim)];
+  return own.filter((failure) => failure !== undefined);
 }
 
 /** Disks that are made. What the hypervisor copies comes with its copy; what is kept is there. */
@@ -133,9 +153,7 @@ async function takeOver(
   const taking = await findTakeover(turn, desired, turn.deps.ledger.draft(reservation));
   if (taking.is === "nothing") return undefined;
   if (taking.is === "outcome") return taking.outcome;
-  const known = { ...reservation, ...taking.reservation };
-  const tooMuch = quotaFailure(turn, known);
-  return tooMuch === undefined ? writeReservation(turn, known) : failVm(turn, tooMuch);
+  return writeReservation(turn, { ...reservation, ...taking.reservation });
 }
 
 /**
@@ -163,15 +181,19 @@ async function chosenIdFailure(
 }
 
 async function writeReservation(turn: ConnectedTurn, reservation: Reservation): Promise<Outcome> {
+  const { ledger, clock } = turn.deps;
+  // Since the quota was looked at others may have asked for the rest of it.
+  const tooMuch = ledger.grant(reservation, (held) => quotaFailure(turn, reservation, held));
+  if (tooMuch !== undefined) return failVm(turn, tooMuch);
   const { externalId, identity, node, hypervisor } = reservation;
   await writeView(turn, {
     state: { is: "working", reason: "Creating", message: `Reserves the id ${externalId}.` },
     place: { hypervisor: hypervisor.name, externalId, identity, node },
   });
-  const reserved = await turn.deps.ledger.reserve(reservation);
+  const reserved = await ledger.reserve(reservation);
   if (reserved.is === "ours") {
     const { metadata, spec } = reserved.claim;
-    const sinceMs = turn.deps.clock.monotonicMs();
+    const sinceMs = clock.monotonicMs();
     if (!spec.everStood && turn.vm.status?.operation === undefined) {
       turn.memory.reserved = { claim: metadata.name ?? "", sinceMs };
     }
@@ -193,7 +215,11 @@ function tellReserved(
 function reservationOf(
   { vm, deps, connection }: ConnectedTurn,
   desired: Desired,
-  { node, externalId }: { readonly node: string; readonly externalId: string },
+  {
+    node,
+    externalId,
+    identity = vm.status?.identity ?? deps.random.uuid(),
+  }: { readonly node: string; readonly externalId: string; readonly identity?: string },
 ): Reservation {
   const { name, systemId } = connection;
   return {
@@ -201,7 +227,7 @@ function reservationOf(
     hypervisor: { name, systemId },
     externalId,
     idChosenBy: vm.spec.externalId === undefined ? "Berth" : "User",
-    identity: vm.status?.identity ?? deps.random.uuid(),
+    identity,
     node,
     preflightVolumes: [],
     resources: resourcesOf(desired),
@@ -258,9 +284,9 @@ function resourcesOf({ shape, disks }: Desired): Reservation["resources"] {
 function quotaFailure(
   { vm, deps, connection }: ConnectedTurn,
   { resources: wanted }: Reservation,
+  held: readonly ClaimSpec[],
 ): Failure | undefined {
   const namespace = vm.metadata.namespace ?? "";
-  const held = deps.ledger.heldBy(namespace, connection.systemId);
   const hypervisor = deps.lookups.hypervisors.get(connection.name);
   return hypervisor && overQuota(hypervisor, namespace, { held, wanted });
 }

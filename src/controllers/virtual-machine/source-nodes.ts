@@ -54,7 +54,7 @@ function nodesOfVolume(
   const here = turn.connection.name;
   if (status?.observedGeneration !== metadata.generation) {
     const message = `The image ${metadata.name ?? ""} is being looked for.`;
-    return failed({ category: "DependencyNotReady", message });
+    return failed({ category: "DependencyNotReady", message, isUnderWay: true });
   }
   const copies = (status?.copies ?? []).filter((copy) => {
     return copy.hypervisor === here && copy.state === "Present";

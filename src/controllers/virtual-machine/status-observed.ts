@@ -62,7 +62,8 @@ function undeclaredDevices(
   { spec }: VirtualMachine,
   machine: Machine,
 ): NonNullable<VirtualMachineStatus["undeclared"]> {
-  const declared = new Set(spec.disks?.map(({ name }) => name));
+  const present = spec.disks?.filter(({ state }) => state !== "Absent") ?? [];
+  const declared = new Set(present.map(({ name }) => name));
   const disks = machine.disks
     .filter(({ name }) => name === undefined || !declared.has(name))
     .map(({ slot, volume }) => ({ kind: "Disk" as const, device: slot, detail: volume }));

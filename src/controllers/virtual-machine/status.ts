@@ -15,7 +15,13 @@ export type Waiting = Omit<NonNullable<VirtualMachineStatus["waitingFor"]>, "sin
 export type VmState =
   | { readonly is: "working"; readonly reason: keyof typeof vmReasons; readonly message: string }
   | { readonly is: "waiting"; readonly waitingFor: Waiting }
-  | { readonly is: "failed"; readonly failure: StatusFailure; readonly isStalled: boolean }
+  | {
+      readonly is: "failed";
+      readonly failure: StatusFailure;
+      readonly isStalled: boolean;
+      /** Whose end it waits for, where no time of its own says when it is tried again. */
+      readonly waitingFor?: Waiting;
+    }
   | {
       readonly is: "resting";
       readonly drift: readonly Difference[];
@@ -58,7 +64,7 @@ export function statusOf(vm: VirtualMachine, view: VmView, nowMs: number): Virtu
     ...deletionPolicyPart(vm, claim),
     operation,
     failure: failureOf(view, old.failure),
-    waitingFor: state.is === "waiting" ? since(state.waitingFor, waitingFor, nowMs) : undefined,
+    waitingFor: waitingPart(state, waitingFor, nowMs),
     conditions: [...conditionsOf(vm, view, nowMs)],
   });
 }
@@ -100,11 +106,13 @@ function deletionPolicyPart(
   return { deletionPolicy: spec.deletionPolicy ?? whenAbsent };
 }
 
-function since(
-  waiting: Waiting,
+function waitingPart(
+  state: VmState,
   old: VirtualMachineStatus["waitingFor"],
   nowMs: number,
-): NonNullable<VirtualMachineStatus["waitingFor"]> {
+): VirtualMachineStatus["waitingFor"] {
+  const waiting = "waitingFor" in state ? state.waitingFor : undefined;
+  if (waiting === undefined) return undefined;
   const isSame = old?.kind === waiting.kind && old.name === waiting.name;
   return { ...waiting, since: isSame ? old.since : formatTime(nowMs) };
 }
@@ -155,6 +163,11 @@ function keepTimes(next: readonly Condition[], old: readonly Condition[]): reado
   });
 }
 
+/** A lock is known by the hypervisor's word for it alone; all else is named in our words. */
+function waitingText({ kind, name }: Waiting): string {
+  return `Waits for ${kind === "Lock" ? "the lock: " : ""}${name.replace(/\.$/, "")}.`;
+}
+
 interface Summary {
   readonly reason: string;
   readonly message: string;
@@ -166,7 +179,7 @@ function summaryOf(vm: VirtualMachine, { state }: VmView): Summary {
     case "working":
       return { reason: vmReasons[state.reason], message: state.message };
     case "waiting":
-      return { reason: vmReasons.Waiting, message: `Waits for ${state.waitingFor.name}.` };
+      return { reason: vmReasons.Waiting, message: waitingText(state.waitingFor) };
     case "failed":
       return {
         reason: failureReasons[state.failure.category],

@@ -15,6 +15,8 @@ import {
 import { annotationOf, writeView, type ConnectedTurn } from "./turn.ts";
 
 const approvalMs = 60_000;
+/** Nodes that are searched for volumes: each costs a call for every storage that it has. */
+const searchMax = 16;
 
 /** A machine that stands already and is to become this object's. */
 interface Candidate {
@@ -80,17 +82,19 @@ async function findReleased(
     const isAsleep = seen.at === "ours";
     const machine = isAsleep ? seen.machine : foreignMachine(seen, ["Released"]);
     if (machine === undefined) continue;
-    const { origin, volumes = [], preflightVolumes = [], idChosenBy } = spec;
-    const kept = { origin, volumes, preflightVolumes, idChosenBy, everStood: true };
+    const { origin, volumes = [], preflightVolumes = [], preflightNode, idChosenBy } = spec;
+    const listed = preflightNode === undefined ? {} : { preflightNode };
+    const kept = { origin, volumes, preflightVolumes, ...listed, idChosenBy, everStood: true };
     found.push({ machine, claim: spec, kept });
   }
   return found.length === 1 ? found[0] : undefined;
 }
 
 async function findAdoptable(
-  { vm, deps, driver }: ConnectedTurn,
+  turn: ConnectedTurn,
   draft: ClaimSpec,
 ): Promise<Candidate | Failure | undefined> {
+  const { deps, driver } = turn;
   const holder = await deps.ledger.holder(draft);
   if (holder !== undefined) return notAdoptable(draft, "another object has it");
   const seen = await driver.observe(draft, {});
@@ -102,7 +106,7 @@ async function findAdoptable(
     case "unknown":
       return seen.failure;
     case "absent":
-      return vm.spec.adopt === "Only" ? noMachine(draft, driver) : undefined;
+      return turn.vm.spec.adopt === "Only" ? noMachine(turn, draft) : undefined;
     case "opaque":
       return notAdoptable(draft, "it is being made or destroyed");
     case "foreign":
@@ -162,16 +166,35 @@ async function waitForApproval(turn: ConnectedTurn, plan: Plan): Promise<Outcome
 }
 
 /** Volumes under the id are no machine: they are named, and nothing is made over them. */
-async function noMachine(draft: ClaimSpec, driver: ConnectedTurn["driver"]): Promise<Failure> {
+async function noMachine(turn: ConnectedTurn, draft: ClaimSpec): Promise<Failure> {
   const { externalId, hypervisor } = draft;
-  const leftovers = await driver.leftovers(draft);
-  const volumes = leftovers.ok ? leftovers.value.map(({ volume }) => volume) : [];
+  const volumes = await volumesUnder(turn, draft);
   if (volumes.length > 0) return onlyVolumes(draft, volumes);
   return {
     category: "DependencyNotReady",
     message: `There is no machine ${externalId} on ${hypervisor.name} to adopt.`,
-    remedy: "Correct spec.externalId, or set adopt: IfPresent to make one.",
+    remedy:
+      "Correct spec.externalId. Or set adopt: IfPresent and say spec.source, and Berth makes one.",
   };
+}
+
+/** A machine that is not there is on no node: its volumes may be on any. */
+async function volumesUnder(turn: ConnectedTurn, draft: ClaimSpec): Promise<string[]> {
+  const found = new Set<string>();
+  for (const node of nodesToSearch(turn, draft)) {
+    const leftovers = await turn.driver.leftovers({ ...draft, node });
+    if (leftovers.ok) for (const { volume } of leftovers.value) found.add(volume);
+  }
+  return [...found].toSorted();
+}
+
+function nodesToSearch({ connection, vm }: ConnectedTurn, { node }: ClaimSpec): string[] {
+  const { node: only, nodes: named = only === undefined ? undefined : [only] } =
+    vm.spec.placement ?? {};
+  const healthy = connection.inventory.nodes
+    .filter(({ name, health }) => health === "Healthy" && (named?.includes(name) ?? true))
+    .map(({ name }) => name);
+  return [...new Set([...(node === undefined ? [] : [node]), ...healthy])].slice(0, searchMax);
 }
 
 function onlyVolumes({ externalId, hypervisor }: ClaimSpec, volumes: readonly string[]): Failure {

@@ -87,6 +87,10 @@ export interface VmMemory {
   retry?: { readonly atMs: number; readonly declaration: string };
   /** It holds back until the hypervisor was looked at. */
   isHeld?: boolean;
+  /** What it was told to wait for was being looked for or brought. */
+  isUnderWay?: boolean;
+  /** Its status tells that the hypervisor is away, by the category of that failure. */
+  toldAway?: Failure["category"];
   /** What was last done and ended well, and how often in a row. */
   done?: { readonly intent: string; readonly times: number };
   /** What it waits for, and since when, on the monotonic clock. */

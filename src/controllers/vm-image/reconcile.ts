@@ -22,6 +22,8 @@ const foundMs = 15 * 60_000;
 /** A node that did not tell what it has is asked again. */
 const partialMs = 30_000;
 const uploadMs = 2_000;
+/** Whoever holds back is woken; this is for the case that nobody does. */
+const heldMs = 60_000;
 
 /** Finds out where an image is, and brings it to one more place where it is needed. */
 export async function reconcileImage(key: string, deps: ImageDeps): Promise<Outcome> {
@@ -38,7 +40,10 @@ export async function reconcileImage(key: string, deps: ImageDeps): Promise<Outc
 /** A volume or a template is where it is; only whether it can be seen is found out. */
 async function find(image: VMImage, deps: ImageDeps): Promise<Outcome> {
   const { volume, template } = image.spec.source;
-  const reach = deps.connections.of((volume ?? template)?.hypervisorRef.name ?? "");
+  const name = (volume ?? template)?.hypervisorRef.name ?? "";
+  // That is no failure, and what is found wakes everybody.
+  if (isUntried(name, deps)) return again("HeldBack", heldMs);
+  const reach = deps.connections.of(name);
   if (reach.is === "away") return trouble(image, deps, { copies: [], failure: reach.failure });
   if (volume === undefined) return rest(image, deps, []);
   if (wasFoundLately(image, deps, reach.connection)) return settled;
@@ -50,6 +55,11 @@ async function find(image: VMImage, deps: ImageDeps): Promise<Outcome> {
   if (isWhole) return outcome;
   delete memoryOf(image, deps).looked;
   return again("Partial", partialMs);
+}
+
+/** Nobody has looked at the hypervisor yet. */
+function isUntried(name: string, { connections, hypervisors }: ImageDeps): boolean {
+  return connections.isUntried(name) && hypervisors.get(name) !== undefined;
 }
 
 /** If not, it is noted that it is looked for now. */

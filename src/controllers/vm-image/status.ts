@@ -12,17 +12,21 @@ export interface ImageView {
   readonly failure?: Failure | undefined;
   /** How often it failed so, one after the other. */
   readonly attempts?: number;
+  /** When it is tried again by itself. */
+  readonly nextRetryMs?: number | undefined;
+  /** Nothing more is tried until something changes. */
+  readonly isStalled?: boolean;
 }
 
 /** The whole status after a run. Pure. */
 export function imageStatusOf(image: VMImage, view: ImageView, nowMs: number): VMImageStatus {
-  const { copies, operation, failure, attempts = 1 } = view;
+  const { copies, operation, failure, attempts = 1, nextRetryMs } = view;
   const old = image.status?.failure;
   return defined<VMImageStatus>({
     observedGeneration: image.metadata.generation,
     copies: [...copies],
     operation,
-    failure: failure && describeFailure(failure, { nowMs, old, attempts }),
+    failure: failure && describeFailure(failure, { nowMs, old, attempts, nextRetryMs }),
     conditions: [...conditionsOf(image, view, nowMs)],
   });
 }
@@ -30,7 +34,13 @@ export function imageStatusOf(image: VMImage, view: ImageView, nowMs: number): V
 function conditionsOf(image: VMImage, view: ImageView, nowMs: number): readonly Condition[] {
   const moment = { nowMs, observedGeneration: image.metadata.generation };
   const old: readonly Condition[] = image.status?.conditions ?? [];
-  const conditions = setCondition(old, readyOf(view), moment);
+  const ready = readyOf(view);
+  const told = setCondition(old, ready, moment);
+  const stalled: ConditionState = { ...ready, type: vmImageConditions.Stalled, status: "True" };
+  const conditions =
+    view.isStalled === true
+      ? setCondition(told, stalled, moment)
+      : removeCondition(told, stalled.type);
   const isUnverified = view.copies.some(({ state, verified }) => state === "Present" && !verified);
   const type = vmImageConditions.ChecksumUnverified;
   if (image.spec.source.http === undefined || !isUnverified)

@@ -33,8 +33,12 @@ export async function trouble(
   const policy = categoryPolicies[failure.category];
   const isCounted = policy.next === "retry" && old?.category === failure.category;
   const attempts = isCounted ? old.attempts + 1 : 1;
-  await write(image, deps, { copies, failure, attempts, ...uploadOf(image, deps) });
   const next = nextAttempt(policy, attempts, deps.random);
+  const isStalled = next.type === "stall";
+  const isRetried = policy.next === "retry" && !isStalled;
+  const nextRetryMs = isRetried ? deps.clock.nowMs() + next.afterMs : undefined;
+  const moment = { attempts, nextRetryMs, isStalled };
+  await write(image, deps, { copies, failure, ...moment, ...uploadOf(image, deps) });
   const isNew = old?.category !== failure.category;
   report(image, deps, { failure, attempts, isNew, next });
   return next.type === "stall" ? stalled(failure.category) : again(failure.category, next.afterMs);

@@ -189,6 +189,21 @@ describe("a task", () => {
     ]);
   });
 
+  it("brings the end of a long log along, not the end of its first page", async () => {
+    const lines = Array.from({ length: 2_345 }, (_, i) => ({ n: i + 1, t: `line ${i + 1}` }));
+    const server = new ScriptedServer({
+      [path]: ended("migration aborted"),
+      [path.replace(/status$/, "log")]: ({ params }) => {
+        const start = Number(params?.["start"] ?? 0);
+        return data(lines.slice(start, start + Number(params?.["limit"])));
+      },
+    });
+    const view = await driverOn(server).look(task);
+    assert(view.state === "failed");
+    assert.equal(view.failure.cause?.split("\n").at(-1), "line 2345");
+    assert.equal(view.failure.cause?.split("\n").length, 14);
+  });
+
   it("is lost when it was killed or forgotten, and unknown when nobody answers", async () => {
     for (const end of ["unexpected status", "unable to get last line from task log - x", ""]) {
       assert.equal((await look(ended(end))).state, "lost");

@@ -26,6 +26,14 @@ export function hasImportContent(release: Release): boolean {
   return isAtLeast(release, { major: 8, minor: 4 });
 }
 
+/**
+ * Sys.AccessNetwork, which lets a node fetch from a URL, came with pve-storage 8.1.2 (2024-03):
+ * Proxmox VE 8.2. Before, only who may change the node may let it do so.
+ */
+export function hasAccessNetwork(release: Release): boolean {
+  return isAtLeast(release, { major: 8, minor: 2 });
+}
+
 /** The models x86-64-v2 and so on came with qemu-server 8.0. */
 export function hasModel(release: Release, model: string): boolean {
   return release.major >= 8 || !model.startsWith("x86-64-v");

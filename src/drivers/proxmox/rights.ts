@@ -1,6 +1,12 @@
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import type { Failure } from "../../hypervisor/index.ts";
-import { hasImportContent, hasMappings, needsSdnUse, type Release } from "./release.ts";
+import {
+  hasAccessNetwork,
+  hasImportContent,
+  hasMappings,
+  needsSdnUse,
+  type Release,
+} from "./release.ts";
 
 /** A right that Berth needs and where, and what for. */
 export interface NeededRight {
@@ -54,11 +60,22 @@ export function optionalRights(release: Release): readonly NeededRight[] {
     { path: "/pool", privilege: "Pool.Allocate", reason: "put machines into pools" },
     { path: "/pool", privilege: "Pool.Audit", reason: "see pools" },
     { path: "/", privilege: "Sys.Console", reason: "declare high availability" },
-    { path: "/", privilege: "Sys.Modify", reason: "set the order of start-up" },
+    ...fetchRights(release),
     ...(hasMappings(release)
       ? [{ path: "/mapping", privilege: "Mapping.Use", reason: "pass devices through" }]
       : []),
   ];
+}
+
+/** Before nodes fetch images they fetch discs only, which a person may as well upload. */
+function fetchRights(release: Release): readonly NeededRight[] {
+  const order = { path: "/", privilege: "Sys.Modify", reason: "set the order of start-up" };
+  if (hasImportContent(release)) return [order];
+  const reason = "let nodes fetch discs";
+  if (hasAccessNetwork(release)) {
+    return [order, { path: "/nodes", privilege: "Sys.AccessNetwork", reason }];
+  }
+  return [{ ...order, reason: `${order.reason} and ${reason}` }];
 }
 
 /** Renamed in pve-access-control 9.0.2: a role that names the other one is refused. */

@@ -40,16 +40,22 @@ export async function lookAtTask(api: PveApi, task: string): Promise<TaskView> {
 }
 
 const logLinesRead = 1_000;
+/** A move under load writes a line each second: so much is some five hours. */
+const logLinesMost = 20_000;
 const logLinesShown = 12;
 
 /** The end of a task's log, with a line that says so; nothing where there is no more in it. */
 async function logTail(api: PveApi, node: string, task: string): Promise<string[]> {
   const path = `/nodes/${pathPart(node)}/tasks/${pathPart(task)}/log`;
-  const result = await api.get(path, { limit: logLinesRead });
-  if (result.type !== "data") return [];
-  const lines = rowsOf(result.data).map((row) => textOf(row, "t"));
-  const said = lines.filter((line) => line.trim() !== "" && !line.startsWith("TASK ERROR:"));
-  const tail = said.slice(-logLinesShown);
+  let tail: string[] = [];
+  // A log can be read from its beginning only.
+  for (let start = 0; start < logLinesMost; start += logLinesRead) {
+    const result = await api.get(path, { start, limit: logLinesRead });
+    const lines = result.type === "data" ? rowsOf(result.data).map((row) => textOf(row, "t")) : [];
+    const said = lines.filter((line) => line.trim() !== "" && !line.startsWith("TASK ERROR:"));
+    tail = [...tail, ...said].slice(-logLinesShown);
+    if (lines.length < logLinesRead) break;
+  }
   return tail.length === 0 ? [] : ["The end of the task's log:", ...tail];
 }
 

@@ -1,15 +1,11 @@
 import type { Dice } from "./dice.ts";
+import { diskHands, type Found } from "./hands-disks.ts";
+import { moveVolumes, putVolume } from "./hands-volumes.ts";
 import { isProvable } from "./provable.ts";
 import type { Site } from "./site.ts";
 import type { World } from "./world.ts";
 
 const strangerUuid = "00000000-0000-4000-8000-00000000f00d";
-
-/** A machine, and where it is. */
-export interface Found {
-  readonly site: Site;
-  readonly id: string;
-}
 
 /** What a stranger's machine has in common with one that was there before. */
 interface Likeness {
@@ -21,6 +17,8 @@ interface Likeness {
 export class Hands {
   readonly #world: World;
   readonly #dice: Dice;
+  /** Somebody changed what no list of a hypervisor shows. */
+  didUnseen = false;
 
   constructor(world: World, dice: Dice) {
     this.#world = world;
@@ -221,19 +219,11 @@ export class Hands {
 
   #leave({ site, id }: Found, node: string): void {
     if (site.text(id) !== undefined || this.#isBusy(site, id)) return;
-    const { volumes: backings } = site.model.cluster.state;
     const backing = `${node}:rpool/data`;
-    backings[backing] ??= [];
-    const volumes = backings[backing];
     const name = `vm-${id}-disk-${this.#dice.between(0, 3)}`;
     // One with the very name that the Claim knows could not be told from Berth's by anybody.
     const claim = this.#world.records.claimOf(site.name, id)?.spec ?? {};
-    if (isProvable(claim, { backing, name })) return;
-    if (volumes.some((volume) => volume.name === name)) return;
-    const sizes = { sizeBytes: 1024 ** 3, usedBytes: 0, createdMs: 0 };
-    volumes.push({ name, content: "images", format: "raw", vmid: Number(id), ...sizes });
-    site.volumes.set(`${backing}/${name}`, { by: "person", uid: undefined });
-    site.touched();
+    if (isProvable(claim, { backing, name }) || !putVolume({ site, id }, backing, name)) return;
     this.#say(site, `leaves the volume ${name} on ${node}`);
   }
 
@@ -259,14 +249,43 @@ export class Hands {
     if (node === undefined || /^\[|^lock:|^scsi9:/m.test(text) || !/^scsi0:/m.test(text)) return;
     const backing = `${node}:rpool/data`;
     const name = `vm-${id}-disk-9`;
-    const volumes = site.model.cluster.state.volumes[backing];
-    if (volumes === undefined || volumes.some((volume) => volume.name === name)) return;
-    const sizes = { sizeBytes: 1024 ** 3, usedBytes: 0, createdMs: 0 };
-    volumes.push({ name, content: "images", format: "raw", vmid: Number(id), ...sizes });
-    site.volumes.set(`${backing}/${name}`, { by: "person", uid: undefined });
+    if (!putVolume({ site, id }, backing, name)) return;
     site.model.writeGuestFile(node, Number(id), `${text}scsi9: local-zfs:${name},size=1G\n`);
     site.touched();
     this.#say(site, `attaches the disk ${name} to ${id}`);
+  }
+
+  /** Somebody does something to a disk of Berth's machine. */
+  changeDisk(how: keyof typeof diskHands): void {
+    const found = this.#anyOfBerth();
+    if (found === undefined) return;
+    const { volumes = [] } = this.#world.records.claimOf(found.site.name, found.id)?.spec ?? {};
+    const isClaimed = (name: string): boolean => volumes.some(({ id }) => id.endsWith(`:${name}`));
+    const done = diskHands[how]({ ...found, isClaimed }, this.#dice);
+    if (done === undefined) return;
+    this.didUnseen = true;
+    this.#say(found.site, done);
+  }
+
+  /** Somebody has high availability watch over a machine, for a while or for good. */
+  watchOver(): void {
+    const found = this.#anyOfBerth();
+    if (found === undefined) return;
+    const { site, id } = found;
+    const { cluster } = site.model;
+    // A machine whose disks are its node's cannot be taken over by another one.
+    if (cluster.state.nodes.some(({ isOnline }) => !isOnline)) return;
+    cluster.state.ha[`vm:${id}`] = { state: site.isRunning(id) ? "started" : "stopped" };
+    cluster.wakeHa();
+    this.#say(site, `puts ${id} under high availability`);
+    if (this.#dice.chance(0.5)) return;
+    this.#world.clock.after(this.#dice.between(5_000, 60_000), () => this.letGo(site, id));
+  }
+
+  /** Takes a machine out of high availability. */
+  letGo(site: Site, id: string): void {
+    Reflect.deleteProperty(site.model.cluster.state.ha, `vm:${id}`);
+    this.#say(site, `takes ${id} out of high availability`);
   }
 
   /** What a remedy asks of a person. */
@@ -291,6 +310,7 @@ export class Hands {
       for (const volume of own) volumes.splice(volumes.indexOf(volume), 1);
       for (const volume of own) site.goneByHand.add(volume);
     }
+    Reflect.deleteProperty(site.model.cluster.state.ha, `vm:${id}`);
     site.guests.delete(id);
     site.backups.delete(id);
     site.personActed(id);
@@ -364,27 +384,5 @@ export class Hands {
 
   #say(site: Site, what: string): void {
     this.#world.trace.say("people", () => `on ${site.name}: somebody ${what}`);
-  }
-}
-
-/** The local disks of a machine go with it. */
-function moveVolumes(
-  site: Site,
-  id: string,
-  { from, to }: { readonly from: string; readonly to: string },
-): void {
-  const { volumes } = site.model.cluster.state;
-  for (const [backing, list] of Object.entries(volumes)) {
-    if (!backing.startsWith(`${from}:`)) continue;
-    const target = `${to}${backing.slice(from.length)}`;
-    const mine = list.filter(({ vmid }) => vmid === Number(id));
-    if (mine.length === 0) continue;
-    volumes[backing] = list.filter(({ vmid }) => vmid !== Number(id));
-    volumes[target] = [...(volumes[target] ?? []), ...mine];
-    for (const { name } of mine) {
-      const origin = site.volumes.get(`${backing}/${name}`);
-      site.volumes.delete(`${backing}/${name}`);
-      if (origin !== undefined) site.volumes.set(`${target}/${name}`, origin);
-    }
   }
 }

@@ -30,6 +30,8 @@ export interface HouseOptions {
   readonly clock: Clock;
   readonly dice: Dice;
   readonly records: Records;
+  /** Told when it was started and answers. */
+  readonly onOpen: () => void;
 }
 
 interface Open {
@@ -77,6 +79,12 @@ export class House {
       log: () => undefined,
     });
     this.#open = { store, server, lifecycle: startLifecycle(environment) };
+    this.#options.onOpen();
+  }
+
+  /** What it keeps its objects in; nothing while it is down. */
+  get store(): Store | undefined {
+    return this.#open?.store;
   }
 
   /** The power fails, in the middle of a write if there is one. */

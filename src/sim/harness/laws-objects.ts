@@ -25,14 +25,13 @@ export class ObjectLaws {
     this.#options = options;
   }
 
-  /** Laws 2, 4, 7 and 9, at every change of a VirtualMachine. */
+  /** Laws 2, 4 and 7, at every change of a VirtualMachine. */
   atVmChange({ before, after }: VmChange): void {
     if (after === undefined) {
       if (before !== undefined) this.#demandLeft(before);
       return;
     }
     demandOrder(before, after);
-    demandWhy(after);
     const became = (is: (vm: VirtualMachine) => boolean): boolean => {
       return is(after) && !(before !== undefined && is(before));
     };
@@ -155,29 +154,26 @@ function demandSameOwner(before: Claim, { spec }: Claim): void {
 }
 
 /** Law 7: what was once seen of a generation is not unseen, and nobody sees what is to come. */
-function demandOrder(
-  before: VirtualMachine | undefined,
-  { metadata, status }: VirtualMachine,
-): void {
+function demandOrder(before: VirtualMachine | undefined, after: VirtualMachine): void {
+  const { metadata, status } = after;
   const seen = status?.observedGeneration ?? 0;
   const { name, uid, generation = 0 } = metadata;
   if (seen > generation) {
     throw new Violation(7, `${name} says generation ${seen}, and there is only ${generation}`);
   }
-  if (before === undefined || before.metadata.uid !== uid) return;
-  const { observedGeneration: last = 0 } = before.status ?? {};
-  if (seen < last) throw new Violation(7, `${name} goes back to generation ${seen}`);
+  if (before?.metadata.uid === uid && before !== undefined) demandOnward(before, after);
 }
 
-/** Law 9: a failure has words, and says when it goes on or that it does not. */
-function demandWhy({ metadata, status }: VirtualMachine): void {
-  const { failure, conditions = [] } = status ?? {};
-  const untold = conditions.find(({ type, status: is, reason, message }) => {
-    return type === "Ready" && is !== "True" && (reason === "" || message === "");
-  });
-  if (untold !== undefined) throw new Violation(9, `${metadata.name} is not Ready without a word`);
-  if (failure === undefined) return;
-  if (failure.message === "") throw new Violation(9, `${metadata.name} fails without a word`);
+/** Of one object: neither what is declared nor what was seen of it goes back. */
+function demandOnward(before: VirtualMachine, { metadata, status }: VirtualMachine): void {
+  const { name, generation = 0 } = metadata;
+  const { generation: earlier = 0 } = before.metadata;
+  if (generation < earlier) {
+    throw new Violation("order", `${name} goes back from generation ${earlier} to ${generation}`);
+  }
+  const seen = status?.observedGeneration ?? 0;
+  const last = before.status?.observedGeneration ?? 0;
+  if (seen < last) throw new Violation(7, `${name} goes back to generation ${seen}`);
 }
 
 function isHeld({ spec }: Claim): boolean {

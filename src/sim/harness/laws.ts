@@ -1,5 +1,6 @@
 import type { ClaimSpec, VirtualMachine } from "../../api/index.ts";
 import type { PveRequest } from "../../drivers/proxmox/index.ts";
+import { demandSlots, workersOf } from "./laws-load.ts";
 import { isReady } from "./readiness.ts";
 import type { Records } from "./records.ts";
 import type { Origin, Site } from "./site.ts";
@@ -171,11 +172,24 @@ export class Laws {
     return vm?.metadata.uid === uid && vm?.status?.operation !== undefined;
   }
 
-  /** Laws 1 and 3, after every event that changed something on a cluster. */
+  /** Laws 1, 3 and 6, after every event that changed something on a cluster. */
   atEveryEvent(): void {
     let isChanged = false;
-    for (const site of this.#sites.values()) isChanged = site.survey() || isChanged;
+    for (const site of this.#sites.values()) {
+      if (!site.survey()) continue;
+      isChanged = true;
+      this.#demandSlots(site);
+    }
     if (isChanged) this.#demandOneEach();
+  }
+
+  #demandSlots({ name, model, tokenId: user }: Site): void {
+    const { processes, state } = model.cluster;
+    const limits = this.#records.hypervisors.get(name)?.spec;
+    if (limits === undefined) return;
+    const tasks = state.nodes.flatMap((node) => node.tasks);
+    const workers = workersOf(processes.list(), { tasks, user });
+    demandSlots(name, workers, { limits, volumes: state.volumes });
   }
 
   #demandOneEach(): void {

@@ -6,6 +6,7 @@ import { proxmoxDriver } from "../../drivers/proxmox/index.ts";
 import type { HypervisorDriver } from "../../hypervisor/index.ts";
 import { sleep } from "../../kernel/clock.ts";
 import type { VirtualClock } from "../../kernel/virtual-clock.ts";
+import type { Metrics } from "../../runtime/index.ts";
 import { isStream, type WireRequest, type WireResponse } from "../../kernel/wire.ts";
 import { Dice } from "./dice.ts";
 import type { House } from "./house.ts";
@@ -34,6 +35,10 @@ export interface ProgramOptions {
   readonly isEmbedded: boolean;
   /** Told of every request to the API but watches. */
   readonly onAsk: (program: string) => void;
+  /** Told of every line of its log. */
+  readonly onLog: (line: string) => void;
+  /** Where it reports what it does. */
+  readonly metrics: Metrics | undefined;
   /** Whether the kinds stay: while they go no machine may be destroyed. */
   readonly mayDestroy: () => boolean;
 }
@@ -84,8 +89,9 @@ export class Program {
   }
 
   #controllersOptions(client: Client): ControllersOptions {
-    const { isEmbedded, trace, wires } = this.#options;
+    const { isEmbedded, trace, wires, metrics } = this.#options;
     return {
+      ...(metrics === undefined ? {} : { metrics }),
       client,
       clock: this.life.clock(),
       random: this.#dice.random,
@@ -95,17 +101,20 @@ export class Program {
       mayDestroy: async () => this.#options.mayDestroy(),
       whenAbsent: isEmbedded ? "trust" : "wait",
       log: (level, message, fields) => {
+        this.#options.onLog(`${message} ${JSON.stringify(fields)}`);
         trace.say(this.name, () => `logs ${level}: ${message} ${JSON.stringify(fields)}`);
       },
       connect: ({ metadata, spec }, credentials) => {
         const wire = wires.get(metadata.name ?? "");
         if (wire === undefined) throw new Error(`there is no cluster ${metadata.name}`);
+        const { tokenId = "", tokenSecret = "" } = credentials ?? {};
+        const sender = { name: this.name, token: { id: tokenId, secret: tokenSecret } };
         const driver = proxmoxDriver({
           send: (request) => {
             const isEffect = request.method !== "GET";
-            return this.life.call(() => wire.send(request, this.name), isEffect);
+            return this.life.call(() => wire.send(request, sender), isEffect);
           },
-          tokenId: credentials?.["tokenId"] ?? "",
+          tokenId,
           random: this.#dice.random,
           settings: spec.idRange === undefined ? {} : { idRange: spec.idRange },
         });

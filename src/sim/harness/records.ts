@@ -1,6 +1,7 @@
-import type { Claim, Hypervisor, VirtualMachine, VMImage } from "../../api/index.ts";
+import type { Claim, Hypervisor, Orphan, VirtualMachine, VMImage } from "../../api/index.ts";
 import { decode } from "../../apiserver/index.ts";
 import type { Change, Entry, Store } from "../../store/index.ts";
+import type { Telling } from "./laws-why.ts";
 
 const vmBucket = "berth.dev/virtualmachines";
 const claimBucket = "berth.dev/claims";
@@ -35,11 +36,20 @@ export class Records {
   readonly claims = new Map<string, Claim>();
   readonly hypervisors = new Map<string, Hypervisor>();
   readonly images = new Map<string, VMImage>();
+  readonly orphans = new Map<string, Orphan>();
   readonly leases = new Map<string, Lease>();
+  /** VirtualMachines that were ever made. */
+  declared = 0;
   /** Writes so far, by bucket. */
   readonly writes = new Map<string, number>();
   onVm: (change: VmChange) => void = () => undefined;
   onClaim: (change: ClaimChange) => void = () => undefined;
+  /** Told of everything that was written and is kept here. */
+  onObject: (object: Telling) => void = () => undefined;
+  /** Told of every change of every kind, before it is taken note of. */
+  onChange: (change: Change) => void = () => undefined;
+  /** Told when the API was started on its disk, before anything else is read from it. */
+  onStore: (store: Store) => void = () => undefined;
   #stop: () => void = () => undefined;
   /** By bucket: what the API admitted under these names is of these kinds. */
   readonly #kept = new Map<string, Kept>([
@@ -48,11 +58,13 @@ export class Records {
     ["coordination.k8s.io/leases", this.leases],
     ["berth.dev/hypervisors", this.hypervisors],
     ["berth.dev/vmimages", this.images],
+    ["berth.dev/orphans", this.orphans],
   ]);
 
   /** Follows a store that was just opened, in place of the one before. */
   follow(store: Store): void {
     this.#stop();
+    this.onStore(store);
     for (const objects of this.#kept.values()) objects.clear();
     for (const [bucket, objects] of this.#kept) {
       const listed = store.list({ bucket });
@@ -98,14 +110,21 @@ export class Records {
     return count;
   }
 
-  #note({ bucket, type, entry }: Change): void {
+  #note(change: Change): void {
+    const { bucket, type, entry } = change;
+    this.onChange(change);
     this.writes.set(bucket, (this.writes.get(bucket) ?? 0) + 1);
     const vm = this.vms.get(entry.id);
     const claim = this.claims.get(entry.id);
     const kept = this.#kept.get(bucket);
     if (kept === undefined) return;
     if (type === "delete") kept.delete(entry.id);
-    else kept.set(entry.id, read(entry));
+    else {
+      const object = read(entry);
+      kept.set(entry.id, object);
+      this.onObject(object);
+    }
+    if (bucket === vmBucket && vm === undefined) this.declared += 1;
     if (bucket === vmBucket) this.onVm({ before: vm, after: this.vms.get(entry.id) });
     if (bucket === claimBucket) this.onClaim({ before: claim, after: this.claims.get(entry.id) });
   }

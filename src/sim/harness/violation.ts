@@ -1,4 +1,4 @@
-/** The laws that are checked, by their number in the promise. */
+/** The laws that are checked: those of the promise by their number, others by a word. */
 export const laws = {
   1: "One VM per declaration",
   2: "No leak",
@@ -9,6 +9,9 @@ export const laws = {
   7: "Status is observed",
   8: "Convergence",
   9: "Always a why",
+  secrets: "No secret is told",
+  order: "What was written stays written",
+  bounds: "Nothing grows for ever",
 } as const;
 
 export type Law = keyof typeof laws;

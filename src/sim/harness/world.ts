@@ -2,15 +2,20 @@ import { configMapResource, namespaceResource, secretResource } from "../../api/
 import { hypervisorKind, vmImageKind } from "../../api/index.ts";
 import { createClient, inProcess, type Client } from "../../client/index.ts";
 import { VirtualClock } from "../../kernel/virtual-clock.ts";
+import { createMetrics, type Metrics } from "../../runtime/index.ts";
 import type { Release } from "../proxmox/index.ts";
 import { Dice } from "./dice.ts";
 import { House } from "./house.ts";
 import { Laws } from "./laws.ts";
 import { ObjectLaws } from "./laws-objects.ts";
+import { OrderLaws } from "./laws-order.ts";
+import { canary, demandNoSecret } from "./laws-secrets.ts";
+import { demandWhy } from "./laws-why.ts";
 import { Program, type ApiWeather } from "./program.ts";
 import { Records } from "./records.ts";
 import { Site } from "./site.ts";
 import { Trace } from "./trace.ts";
+import { Watcher } from "./watcher.ts";
 import { fairWeather, Wire, type Weather } from "./wire.ts";
 
 /** Where Berth lives: all in one process, or two controllers beside an API that stays up. */
@@ -23,6 +28,8 @@ export interface WorldOptions {
   readonly listen: ((line: string) => void) | undefined;
 }
 
+/** To count costs some of a history's time, so only one in so many does. */
+const countedEvery = 4;
 const namespaces = ["default", "berth-system"];
 
 /** Everything that there is in a history: two clusters, the API, the programs, one clock. */
@@ -40,11 +47,19 @@ export class World {
   readonly programs: Program[] = [];
   /** As a person uses the API. */
   readonly client: Client;
+  /** People who watch, beside the programs. */
+  readonly watchers = {
+    vms: this.#watcherOf("virtualmachines"),
+    claims: this.#watcherOf("claims"),
+  };
+  /** What each process that there was has counted. */
+  readonly metrics: Metrics[] = [];
   /** Since when the kinds are being deleted, on the monotonic clock. */
   kindsGoSinceMs: number | undefined;
   /** The first law that was broken where nobody could be told at once. */
   broken: unknown;
-  #starts = 0;
+  /** How often a program was started. */
+  starts = 0;
   readonly #seed: number;
 
   constructor({ seed, home, releases, listen }: WorldOptions) {
@@ -64,7 +79,9 @@ export class World {
       this.weather.set(name, weather);
       this.wires.set(name, this.#wireTo(site, weather));
     }
-    this.house = new House({ clock, dice: Dice.of(seed, "house"), records });
+    const onOpen = (): void => this.#beginWatching();
+    this.house = new House({ clock, dice: Dice.of(seed, "house"), records, onOpen });
+    this.#checkWrites();
     records.onVm = (change) => {
       if (change.after !== undefined) this.laws.hear(change.after);
       this.guard(() => objectLaws.atVmChange(change));
@@ -72,6 +89,42 @@ export class World {
     records.onClaim = (change) => this.guard(() => objectLaws.atClaimChange(change));
     const transport = inProcess((request) => this.house.handle(request));
     this.client = createClient({ transport, clock });
+  }
+
+  /** The laws of everything that is written, whatever it is. */
+  #checkWrites(): void {
+    const { records } = this;
+    const order = new OrderLaws();
+    records.onStore = (store) => this.guard(() => order.atStore(store));
+    records.onObject = (object) => this.guard(() => demandWhy(object));
+    records.onChange = (change) => {
+      this.guard(() => order.atChange(change));
+      const { bucket, entry } = change;
+      if (bucket === "core/secrets") return;
+      this.guard(() => demandNoSecret(() => `${bucket} ${entry.id}`, entry.value));
+    };
+  }
+
+  /** Who watches begins anew when the API does. */
+  #beginWatching(): void {
+    for (const watcher of Object.values(this.watchers)) this.#begin(watcher);
+  }
+
+  #begin(watcher: Watcher): void {
+    watcher.begin().catch((error: unknown) => {
+      // It died again meanwhile, and will be started again.
+      if (this.house.isOpen) this.broken ??= error;
+    });
+  }
+
+  #watcherOf(plural: string): Watcher {
+    const watcher: Watcher = new Watcher({
+      url: `/apis/berth.dev/v1alpha1/${plural}`,
+      ask: (request) => this.house.handle(request),
+      guard: (check) => this.guard(check),
+      onEnd: () => this.#begin(watcher),
+    });
+    return watcher;
   }
 
   /** Keeps what is thrown where it would reach code that is under test. */
@@ -94,11 +147,11 @@ export class World {
       loseReply: 0,
     };
     this.apiWeather[index] = weather;
-    this.#starts += 1;
+    this.starts += 1;
     const program = new Program({
       name: isEmbedded ? "berth" : `berth-${index + 1}`,
       seed: this.#seed,
-      start: this.#starts,
+      start: this.starts,
       clock: this.clock,
       house: this.house,
       wires: this.wires,
@@ -106,6 +159,8 @@ export class World {
       weather,
       isEmbedded,
       onAsk: (name) => this.guard(() => this.laws.atAsk(name)),
+      metrics: this.#seed % countedEvery === 0 ? this.#newMetrics() : undefined,
+      onLog: (line) => this.guard(() => demandNoSecret(() => `a log: ${line}`, line)),
       mayDestroy: () => this.kindsGoSinceMs === undefined,
     });
     this.programs[index] = program;
@@ -115,6 +170,13 @@ export class World {
       program.life.die();
     });
     return program;
+  }
+
+  /** Each process counts for itself. */
+  #newMetrics(): Metrics {
+    const metrics = createMetrics();
+    this.metrics.push(metrics);
+    return metrics;
   }
 
   /** Installs Berth: the first objects, two Hypervisors and their images. */
@@ -151,17 +213,30 @@ async function declareGround({ client, sites }: World): Promise<void> {
   await client
     .of(configMapResource)
     .create({ apiVersion: "v1", kind: "ConfigMap", metadata, data });
-  for (const site of sites.values()) await declareSite(client, site);
-}
-
-async function declareSite(client: Client, { name, tokenId }: Site): Promise<void> {
-  const secretRef = { namespace: "berth-system", name };
   await client.of(secretResource).create({
     apiVersion: "v1",
     kind: "Secret",
-    metadata: secretRef,
-    data: { tokenId: Buffer.from(tokenId).toString("base64") },
+    metadata: { namespace: "default", name: "user-data" },
+    data: { userData: base64(`#cloud-config\npassword: ${canary}\n`) },
   });
+  for (const site of sites.values()) await declareSite(client, site);
+}
+
+function base64(text: string): string {
+  return Buffer.from(text).toString("base64");
+}
+
+/** What proves Berth to a cluster, as a Secret has it. */
+export function credentialsOf({ tokenId, tokenSecret }: Site): Record<string, string> {
+  return { tokenId: base64(tokenId), tokenSecret: base64(tokenSecret) };
+}
+
+async function declareSite(client: Client, site: Site): Promise<void> {
+  const { name } = site;
+  const secretRef = { namespace: "berth-system", name };
+  const data = credentialsOf(site);
+  const secret = { apiVersion: "v1", kind: "Secret", metadata: secretRef, data };
+  await client.of(secretResource).create(secret);
   await client.of(hypervisorKind).create({
     apiVersion: "berth.dev/v1alpha1",
     kind: "Hypervisor",
@@ -174,6 +249,8 @@ async function declareSite(client: Client, { name, tokenId }: Site): Promise<voi
       idRange: { first: 100, last: 123 },
       defaults: { storage: "local-zfs", imageStorage: "local" },
       limits: { pollSeconds: 15 },
+      // As few as can be: with so few machines more would never be reached.
+      slots: { hypervisor: 3, node: 2, storage: 1 },
     },
   });
   const volume = { hypervisorRef: { name }, id: "local:import/debian-12-generic-amd64.qcow2" };

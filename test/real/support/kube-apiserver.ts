@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { existsSync, openSync, readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { etcdPath, kubeApiserverPath } from "../../../scripts/real/kube-apiserver.ts";
 import { running, temporaryFolder } from "./berth.ts";
+import { freePorts } from "./free-ports.ts";
 import { bodyOf, connect } from "./http.ts";
 import { findKubectls, type Ran, runKubectl, type RunOptions } from "./kubectl.ts";
 
@@ -58,7 +58,7 @@ const auditPolicy = {
 
 export async function startKubeApiserver(): Promise<KubeApiserver> {
   const folder = temporaryFolder("kube-apiserver");
-  const [etcdPort, peerPort, port] = await freePorts();
+  const [etcdPort = 0, peerPort = 0, port = 0] = await freePorts(3);
   const token = randomBytes(16).toString("hex");
   writeFiles(folder.path, token);
   const etcd = startIn(folder.path, etcdPath, etcdFlags(folder.path, etcdPort, peerPort));
@@ -219,22 +219,6 @@ async function isReady(
   } finally {
     http.close();
   }
-}
-
-/** Ports that were free a moment ago: these programs cannot choose by themselves. */
-async function freePorts(): Promise<[number, number, number]> {
-  const servers = [createServer(), createServer(), createServer()];
-  const ports = servers.map((server) => {
-    return new Promise<number>((resolve) => {
-      server.listen(0, "127.0.0.1", () => {
-        const address = server.address();
-        resolve(typeof address === "object" && address !== null ? address.port : 0);
-      });
-    });
-  });
-  const [first = 0, second = 0, third = 0] = await Promise.all(ports);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return [first, second, third];
 }
 
 function readLines(path: string): Audited[] {

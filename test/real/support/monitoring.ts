@@ -39,6 +39,39 @@ export function metricsIn(expr: string): string[] {
   return [...new Set(names)];
 }
 
+/** The labels that a query picks or groups by, but for those that Prometheus adds. */
+export function labelsIn(expr: string): string[] {
+  const picked = [...expr.matchAll(/\{([^}]*)\}/g)].flatMap(([, matchers = ""]) => {
+    return [...matchers.matchAll(/([a-z_]+)\s*(?:=~|!~|!=|=)/g)].map(([, label = ""]) => label);
+  });
+  const grouped = [...expr.matchAll(/\b(?:by|without|on|ignoring)\s*\(([^)]*)\)/g)];
+  const named = grouped.flatMap(([, list = ""]) => list.split(",").map((label) => label.trim()));
+  const known = new Set(["job", "instance", "le", ""]);
+  return [...new Set([...picked, ...named])].filter((label) => !known.has(label));
+}
+
+/** The labels of each metric that docs/monitoring.md lists. */
+export function documentedLabels(docs: string): Map<string, readonly string[]> {
+  const rows = docs.matchAll(/^\| `((?:berth|process)_[a-z_]+)` \| \w+ \| ([^|]*) \|/gm);
+  return new Map(
+    [...rows].map(([, name = "", labels = ""]) => {
+      return [name, labels.split(",").flatMap((label) => label.trim() || [])];
+    }),
+  );
+}
+
+/** The labels of every series that a server exports, by the metric. */
+export function exportedLabels(text: string): Map<string, readonly string[]> {
+  const exported = exportedMetrics(text);
+  const found = new Map<string, readonly string[]>();
+  for (const [, name = "", labels = ""] of text.matchAll(/^([a-z_]+)(?:\{(.*)\})? /gm)) {
+    const names = [...labels.matchAll(/([a-z_]+)="/g)].map(([, label = ""]) => label);
+    const own = names.filter((label) => label !== "le");
+    found.set(familyOf(name, exported) ?? name, own);
+  }
+  return found;
+}
+
 /** What a server exports, by the lines that say the types: also of what has no series yet. */
 export function exportedMetrics(text: string): Map<string, string> {
   const types = text.matchAll(/^# TYPE (\S+) (\S+)$/gm);

@@ -6,6 +6,7 @@ import { releases, tokenUser } from "../../../sim/index.ts";
 import { data, error, ScriptedServer } from "../fixture.ts";
 import type { DoctorEndpoint } from "./doctor.ts";
 import { newTokenCommands, olderReleaseNotes } from "./grants.ts";
+import { optionalRights } from "../rights.ts";
 import {
   certificate,
   type Clinic,
@@ -91,6 +92,24 @@ describe("the rights of a token", () => {
     roles["Berth"] = [...base, "Sys.Console"];
     const ruling = worst(await diagnose(clinic), "Rights");
     assert.equal(ruling.level, "warning", "with this one can open a shell on every node");
+  });
+
+  it("to let a node fetch a disc are named by the word that the release has for it", async () => {
+    const clinic = openClinic({ change: withoutRights, release: "7.4" });
+    for (const command of worst(await diagnose(clinic), "Rights").commands ?? []) {
+      await pveum(clinic, command);
+    }
+    const { level, message } = worst(await diagnose(clinic), "Rights");
+    assert.equal(level, "ok");
+    assert.match(message, /Sys\.Modify to set the order of start-up and let nodes fetch discs/);
+    const named = (minor: number): string[] => {
+      const rights = optionalRights({ text: `8.${minor}`, major: 8, minor });
+      const fetching = rights.filter(({ reason }) => reason.includes("fetch"));
+      return fetching.map(({ path, privilege }) => `${privilege} on ${path}`);
+    };
+    assert.deepEqual(named(1), ["Sys.Modify on /"]);
+    assert.deepEqual(named(3), ["Sys.AccessNetwork on /nodes"]);
+    assert.deepEqual(named(4), [], "there it is among those that everybody needs");
   });
 
   it("of a role that is there already are put right instead of made anew", async () => {

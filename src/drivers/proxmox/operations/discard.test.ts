@@ -4,8 +4,9 @@ import type { Begun, HypervisorDriver } from "../../../hypervisor/index.ts";
 import type { Random } from "../../../kernel/random.ts";
 import { VirtualClock } from "../../../kernel/virtual-clock.ts";
 import { ProxmoxModel, smallCluster, tokenName, tokenUser } from "../../../sim/index.ts";
+import { sendTo } from "../../../sim/wire/index.ts";
 import { proxmoxDriver } from "../driver.ts";
-import { authHeaders, httpForm, type PveRequest, type Send, wholeBody } from "../wire/wire.ts";
+import type { PveRequest, Send } from "../wire/wire.ts";
 
 const secret = "00000000-0000-4000-8000-0000000000aa";
 const id = `${tokenUser}!${tokenName}`;
@@ -35,25 +36,10 @@ function openLab(unlock?: { username: string; password: string }): Lab {
     random,
   });
   const requests: PveRequest[] = [];
+  const wire = sendTo(model, { id, secret });
   const send: Send = async (request) => {
     requests.push(request);
-    const { path, contentType, body } = httpForm(request);
-    const headers = {
-      ...authHeaders(request, { id, secret }),
-      ...(contentType === undefined ? {} : { "content-type": contentType }),
-    };
-    const whole = await wholeBody(body);
-    const {
-      status,
-      reason,
-      body: text,
-    } = await model.send({
-      method: request.method,
-      path: `/api2/json${path}`,
-      headers,
-      body: whole,
-    });
-    return { type: "answered", status, reason, body: text, from: "pve1" };
+    return await wire(request);
   };
   const driver = proxmoxDriver({ send, tokenId: id, random, unlock });
   const run = async <T>(work: Promise<T>): Promise<T> => {

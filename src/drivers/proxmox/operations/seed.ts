@@ -1,11 +1,14 @@
-import { isSeedOf } from "../../../hypervisor/index.ts";
-import type { Begun, ClaimedMachine, Failure, Fence } from "../../../hypervisor/index.ts";
+import { answered, failed, isSeedOf } from "../../../hypervisor/index.ts";
+import type { Answer, Begun, ClaimedMachine, Failure, Fence } from "../../../hypervisor/index.ts";
 import type { PutSeed, RemoveSeed } from "../../../hypervisor/index.ts";
 import type { WholeConfig } from "../config-reader.ts";
 import type { DriverContext } from "../context.ts";
+import { readFailureOf } from "../errors.ts";
+import type { JsonObject } from "../../../kernel/json.ts";
 import { drivesOf, volumesOf } from "../references.ts";
 import { listVolumes } from "../storages.ts";
 import { discVolume } from "../translate/seed.ts";
+import { isSet, rowsOf, textOf } from "../wire/rows.ts";
 import { pathPart } from "../wire/wire.ts";
 import { begunOf, refused } from "./begun.ts";
 
@@ -34,7 +37,10 @@ export async function putSeed(
   return begunOf(result, `upload ${fileName} to ${storage} on ${node}`);
 }
 
-/** A seed may hold secrets, so it goes as soon as nobody needs it. Gone already: done. */
+/**
+ * A seed may hold secrets, so it goes as soon as nobody needs it. Gone already: done. A machine
+ * that people moved left it behind on the node that it was made on.
+ */
 export async function removeSeed(
   context: DriverContext,
   operation: RemoveSeed,
@@ -43,18 +49,52 @@ export async function removeSeed(
   const { claim, node, storage, fileName } = operation;
   if (!isSeedOf(claim.identity, fileName)) return refused(notASeed(claim, fileName));
   const volume = discVolume(storage, fileName);
-  const discs = await listVolumes(context.api, { node, storage }, { content: "iso" });
-  if (!discs.ok) return refused(discs.failure);
-  if (!discs.value.some((row) => row.volume === volume)) return { outcome: "done" };
+  const found = await findDisc(context, { node, storage, volume });
+  if (!found.ok) return refused(found.failure);
+  const where = found.value;
+  if (where === undefined) return { outcome: "done" };
   const read = await context.configs.read({ node, externalId: claim.externalId });
   if (read.type === "failed") return refused(read.failure);
   if (read.type === "config" && holds(read.config, volume)) {
     const message = `VM ${claim.externalId} still holds ${fileName}: it has to be ejected first`;
     return refused({ category: "DependencyNotReady", message });
   }
-  const path = `/nodes/${pathPart(node)}/storage/${pathPart(storage)}/content/${pathPart(volume)}`;
+  const path = `/nodes/${pathPart(where)}/storage/${pathPart(storage)}/content/${pathPart(volume)}`;
   const result = await context.api.write("DELETE", { path }, () => fence.mayWrite());
-  return begunOf(result, `remove ${fileName} from ${storage} on ${node}`);
+  return begunOf(result, `remove ${fileName} from ${storage} on ${where}`);
+}
+
+interface Disc {
+  readonly node: string;
+  readonly storage: string;
+  readonly volume: string;
+}
+
+/** The node on whose storage a disc lies: the machine's own, or another that can be asked. */
+async function findDisc(
+  { api }: DriverContext,
+  { node, storage, volume }: Disc,
+): Promise<Answer<string | undefined>> {
+  const own = await listVolumes(api, { node, storage }, { content: "iso" });
+  if (!own.ok) return own;
+  if (own.value.some((row) => row.volume === volume)) return answered(node);
+  const result = await api.get("/cluster/resources", { type: "storage" });
+  if (result.type !== "data") return failed(readFailureOf(result, "list the storages"));
+  for (const other of othersOf(rowsOf(result.data), { node, storage })) {
+    const discs = await listVolumes(api, { node: other, storage }, { content: "iso" });
+    if (!discs.ok) return discs;
+    if (discs.value.some((row) => row.volume === volume)) return answered(other);
+  }
+  return answered(undefined);
+}
+
+/** The other nodes that have a storage of this name for themselves. What is away is swept later. */
+function othersOf(rows: readonly JsonObject[], own: Omit<Disc, "volume">): string[] {
+  return rows
+    .filter((row) => textOf(row, "storage") === own.storage && !isSet(row, "shared"))
+    .filter((row) => textOf(row, "status") === "available")
+    .map((row) => textOf(row, "node"))
+    .filter((node) => node !== own.node);
 }
 
 /** Also while it only goes with the next start. */

@@ -2,16 +2,10 @@ import type { Behind, Stage } from "../../../hypervisor/testing/stage.ts";
 import type { Random } from "../../../kernel/random.ts";
 import { VirtualClock } from "../../../kernel/virtual-clock.ts";
 import { ProxmoxModel, smallCluster, tokenName, tokenUser } from "../../../sim/index.ts";
-import type { ApiRequest, Release } from "../../../sim/index.ts";
+import type { Release } from "../../../sim/index.ts";
+import { sendTo } from "../../../sim/wire/index.ts";
 import { proxmoxDriver } from "../driver.ts";
-import {
-  authHeaders,
-  httpForm,
-  type PveReply,
-  type PveRequest,
-  type Send,
-  wholeBody,
-} from "../wire/wire.ts";
+import type { PveRequest, Send } from "../wire/wire.ts";
 
 const tokenSecret = "00000000-0000-4000-8000-0000000000aa";
 const tokenId = `${tokenUser}!${tokenName}`;
@@ -29,9 +23,10 @@ export function simulatedStage(
   const options = { release, nodes, clock, random, password: "secret", tokenSecret };
   const model = new ProxmoxModel({ state: smallCluster(options), clock, random });
   const line = { isCut: false };
-  const wire = sendTo(model, line);
+  const wire = sendTo(model, { id: tokenId, secret: tokenSecret });
   const send: Send = async (request) => {
     onRequest(request);
+    if (line.isCut) return { type: "notSent", why: "unreachable", detail: "ECONNREFUSED" };
     return await wire(request);
   };
   const driver = proxmoxDriver({ send, tokenId, random });
@@ -66,39 +61,6 @@ export function simulatedStage(
       throw new Error("the work never ends");
     },
   };
-}
-
-/** The wire between driver and model, as HTTPS would have it. */
-function sendTo(model: ProxmoxModel, line: { readonly isCut: boolean }): Send {
-  return async (request) => {
-    if (line.isCut) return { type: "notSent", why: "unreachable", detail: "ECONNREFUSED" };
-    if (request.mayWrite !== undefined && !request.mayWrite()) {
-      return { type: "notSent", why: "fenced", detail: "the fence is closed" };
-    }
-    try {
-      const { status, reason, body } = await model.send(await asHttp(request));
-      return { type: "answered", status, reason, body, from: node };
-    } catch (error) {
-      return lostOrRefused(error);
-    }
-  };
-}
-
-async function asHttp(request: PveRequest): Promise<ApiRequest> {
-  const { path, contentType, body } = httpForm(request);
-  const headers = {
-    ...authHeaders(request, { id: tokenId, secret: tokenSecret }),
-    ...(contentType === undefined ? {} : { "content-type": contentType }),
-  };
-  const whole = await wholeBody(body);
-  return { method: request.method, path: `/api2/json${path}`, headers, body: whole };
-}
-
-function lostOrRefused(error: unknown): PveReply {
-  if (!(error instanceof Error) || !("code" in error)) throw error;
-  const detail = error.message;
-  if (error.code === "ECONNREFUSED") return { type: "notSent", why: "unreachable", detail };
-  return { type: "lost", detail };
 }
 
 function behindOf(model: ProxmoxModel, line: { isCut: boolean }): Behind {

@@ -1,0 +1,72 @@
+import type { Hypervisor } from "../../api/index.ts";
+import type { ClusterState } from "../proxmox/index.ts";
+import { Violation } from "./violation.ts";
+
+/** A worker that runs on a cluster: the work that a request of Berth's began. */
+export interface Work {
+  readonly node: string;
+  /** The type of the task and what it is about, as "qmconfig:101". */
+  readonly name: string;
+}
+
+/** Tasks that copy a disk; one that writes a guest's memory down is none of them. */
+const copies = /^(qmconfig|qmcreate|qmclone|qmmove):/;
+
+type Limits = Pick<Hypervisor["spec"], "slots" | "storages">;
+
+/**
+ * Law 6: no more goes on at once than the Hypervisor allows, on it, on each of its nodes, and in
+ * copies onto a storage.
+ */
+export function demandSlots(
+  where: string,
+  work: readonly Work[],
+  { limits, volumes }: { readonly limits: Limits; readonly volumes: ClusterState["volumes"] },
+): void {
+  if (work.length < 2) return;
+  const { slots } = limits;
+  demandAtMost(slots.hypervisor, work, where);
+  for (const [node, there] of Map.groupBy(work, (one) => one.node)) {
+    demandAtMost(slots.node, there, `${node} of ${where}`);
+  }
+  for (const [backing, found] of Object.entries(volumes)) {
+    const filling = new Set(found.filter(({ isPartial }) => isPartial).map(({ vmid }) => vmid));
+    if (filling.size < 2) continue;
+    // A copy that was broken off leaves its volume as it is, and nobody at work on it.
+    const copying = work.filter(({ name }) => {
+      return copies.test(name) && filling.has(Number(name.split(":")[1]));
+    });
+    demandAtMost(slots.storage, copying, `${backing} of ${where}, where they copy`);
+  }
+}
+
+/** A process of a cluster, and a task as the cluster remembers it. */
+type ProcessOf = Work & { readonly pid: number };
+type TaskOf = Pick<ClusterState["nodes"][number]["tasks"][number], "pid" | "user" | "endMs">;
+
+/**
+ * The work of one user among processes: the others are requests that are being answered, guests,
+ * and workers of the high availability manager. What nobody remembers counts no more, because
+ * nobody can know of it. One machine's work counts once, as a restart and the start that it makes.
+ */
+export function workersOf(
+  processes: readonly ProcessOf[],
+  { tasks, user }: { readonly tasks: readonly TaskOf[]; readonly user: string },
+): Work[] {
+  const workers = processes.filter(({ name }) => /^\w+:/.test(name) && !name.startsWith("guest:"));
+  if (workers.length < 2) return [...workers];
+  const own = tasks.filter((task) => task.user === user && task.endMs === undefined);
+  const pids = new Set(own.map(({ pid }) => pid));
+  // A clone bears the id of its source, of which there may be several.
+  const keyOf = ({ name, pid }: ProcessOf): unknown => {
+    return name.startsWith("qmclone:") ? pid : name.split(":")[1];
+  };
+  const known = workers.filter(({ pid }) => pids.has(pid));
+  return [...new Map(known.map((worker) => [keyOf(worker), worker])).values()];
+}
+
+function demandAtMost(most: number, work: readonly Work[], where: string): void {
+  if (work.length <= most) return;
+  const names = work.map(({ name }) => name).join(", ");
+  throw new Violation(6, `${work.length} tasks where ${most} may be: ${names} on ${where}`);
+}
