@@ -4,7 +4,8 @@ import type { Site } from "./site.ts";
 /** A volume of somebody's own, under the id of a machine; false if there is one of that name. */
 export function putVolume({ site, id }: Found, backing: string, name: string): boolean {
   const { volumes: backings } = site.model.cluster.state;
-  const volumes = (backings[backing] ??= []);
+  const volumes = backings[backing] ?? [];
+  backings[backing] = volumes;
   if (volumes.some((volume) => volume.name === name)) return false;
   const sizes = { sizeBytes: 1024 ** 3, usedBytes: 0, createdMs: 0 };
   volumes.push({ name, content: "images", format: "raw", vmid: Number(id), ...sizes });
