@@ -2,7 +2,7 @@ import type { VirtualMachine } from "../../api/index.ts";
 import type { Release } from "../proxmox/index.ts";
 import { demandSpec, remedyAll } from "./calm.ts";
 import { Dice } from "./dice.ts";
-import { demandNothingLeft, demandSilence, demandSmall } from "./ending.ts";
+import { demandNothingLeft, demandSilence, demandSmall, hasUntold } from "./ending.ts";
 import { Hands } from "./hands.ts";
 import { demandClosed, demandHeldFor, demandOwnAddresses } from "./laws-rest.ts";
 import { isPaused, People } from "./people.ts";
@@ -53,6 +53,8 @@ const answerMs = 60_000;
 const settleMs = 150_000;
 const restMs = 45_000;
 const removeMs = 40 * 60_000;
+/** What nobody knows of any more is told by a sweep, when it was seen for an hour. */
+const sweptMs = 120 * 60_000;
 
 /**
  * One history: Berth is installed, people declare machines, and for some minutes whatever the seed
@@ -270,7 +272,8 @@ class History {
     }
     if (records.vms.size > 0) throw new Violation(8, `cannot be deleted: ${this.#unsettled()}`);
     this.#demandOrder();
-    demandNothingLeft(this.#world);
+    await this.#passUntil(() => !hasUntold(world), sweptMs);
+    demandNothingLeft(world);
     await demandSilence(this.#world);
     await this.#passWhile(demandSmall(this.#world));
   }

@@ -69,6 +69,8 @@ export class Site {
   readonly goneByHand = new WeakSet<object>();
   /** What was there beside machines before Berth came. */
   readonly before: readonly string[];
+  /** Ids under which a person ever did something. */
+  readonly handled = new Set<string>();
   /** For which object a create was last sent, by id. */
   readonly creates = new Map<string, string>();
   /** The volumes themselves, by backing and name, and whose they are. */
@@ -203,6 +205,7 @@ export class Site {
   /** What a person just did, or what happens to everybody: strangers' things may look anew. */
   personActed(...ids: readonly string[]): void {
     for (const id of ids) {
+      this.handled.add(id);
       if (this.text(id) === undefined) this.guests.delete(id);
       else this.guests.set(id, { by: "person", uid: undefined });
     }
