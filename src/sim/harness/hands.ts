@@ -1,15 +1,10 @@
 import type { Dice } from "./dice.ts";
+import { diskHands, type Found } from "./hands-disks.ts";
 import { isProvable } from "./provable.ts";
 import type { Site } from "./site.ts";
 import type { World } from "./world.ts";
 
 const strangerUuid = "00000000-0000-4000-8000-00000000f00d";
-
-/** A machine, and where it is. */
-interface Found {
-  readonly site: Site;
-  readonly id: string;
-}
 
 /** What a stranger's machine has in common with one that was there before. */
 interface Likeness {
@@ -21,6 +16,8 @@ interface Likeness {
 export class Hands {
   readonly #world: World;
   readonly #dice: Dice;
+  /** Somebody changed what no list of a hypervisor shows. */
+  didUnseen = false;
 
   constructor(world: World, dice: Dice) {
     this.#world = world;
@@ -236,6 +233,39 @@ export class Hands {
     this.#say(site, `attaches the disk ${name} to ${id}`);
   }
 
+  /** Somebody does something to a disk of Berth's machine. */
+  changeDisk(how: keyof typeof diskHands): void {
+    const found = this.#anyOfBerth();
+    if (found === undefined) return;
+    const { volumes = [] } = this.#world.records.claimOf(found.site.name, found.id)?.spec ?? {};
+    const isClaimed = (name: string): boolean => volumes.some(({ id }) => id.endsWith(`:${name}`));
+    const done = diskHands[how]({ ...found, isClaimed }, this.#dice);
+    if (done === undefined) return;
+    this.didUnseen = true;
+    this.#say(found.site, done);
+  }
+
+  /** Somebody has high availability watch over a machine, for a while or for good. */
+  watchOver(): void {
+    const found = this.#anyOfBerth();
+    if (found === undefined) return;
+    const { site, id } = found;
+    const { cluster } = site.model;
+    // A machine whose disks are its node's cannot be taken over by another one.
+    if (cluster.state.nodes.some(({ isOnline }) => !isOnline)) return;
+    cluster.state.ha[`vm:${id}`] = { state: site.isRunning(id) ? "started" : "stopped" };
+    cluster.wakeHa();
+    this.#say(site, `puts ${id} under high availability`);
+    if (this.#dice.chance(0.5)) return;
+    this.#world.clock.after(this.#dice.between(5_000, 60_000), () => this.letGo(site, id));
+  }
+
+  /** Takes a machine out of high availability. */
+  letGo(site: Site, id: string): void {
+    Reflect.deleteProperty(site.model.cluster.state.ha, `vm:${id}`);
+    this.#say(site, `takes ${id} out of high availability`);
+  }
+
   /** What a remedy asks of a person. */
   clearLock(site: Site, id: string): void {
     site.model.setLock(Number(id), undefined);
@@ -258,6 +288,7 @@ export class Hands {
       for (const volume of own) volumes.splice(volumes.indexOf(volume), 1);
       for (const volume of own) site.goneByHand.add(volume);
     }
+    Reflect.deleteProperty(site.model.cluster.state.ha, `vm:${id}`);
     site.guests.delete(id);
     site.backups.delete(id);
     site.personActed(id);

@@ -2,7 +2,7 @@ import type { VirtualMachine } from "../../api/index.ts";
 import type { Release } from "../proxmox/index.ts";
 import { demandSpec, remedyAll } from "./calm.ts";
 import { Dice } from "./dice.ts";
-import { demandNothingLeft, demandSilence, demandSmall } from "./ending.ts";
+import { demandNothingLeft, demandSilence, demandSmall, hasUntold } from "./ending.ts";
 import { Hands } from "./hands.ts";
 import { demandClosed, demandHeldFor, demandOwnAddresses } from "./laws-rest.ts";
 import { isPaused, People } from "./people.ts";
@@ -46,11 +46,15 @@ const convergeMs = 40 * 60_000;
 /** A change by hand is seen at the next tick, or when a stalled machine is looked at again. */
 const noticeMs = 40_000;
 const stalledMs = 16 * 60_000;
+/** Every machine is looked at once an hour, a fifth sooner or later. */
+const resyncMs = 75 * 60_000;
 /** Who asks for another try has its outcome by then, in most cases. */
 const answerMs = 60_000;
 const settleMs = 150_000;
 const restMs = 45_000;
 const removeMs = 40 * 60_000;
+/** What nobody knows of any more is told by a sweep, when it was seen for an hour. */
+const sweptMs = 120 * 60_000;
 
 /**
  * One history: Berth is installed, people declare machines, and for some minutes whatever the seed
@@ -188,6 +192,7 @@ class History {
       this.#people.resumeAll();
       await this.#pass(noticeMs);
     }
+    await this.#showUnseen();
     await this.#waitUntil(areWell);
     for (let round = 0; round < 8; round++) {
       const isSettled = (): boolean => this.#isQuiet() && all().every(isSettledVm);
@@ -207,6 +212,13 @@ class History {
     }
     await this.#demandRest();
     if (this.#seed % plainEvery === 0) await demandSameAsPlain(world, this.#options);
+  }
+
+  /** What no list of a hypervisor shows is seen within the hour, or when somebody asks. */
+  async #showUnseen(): Promise<void> {
+    if (!this.#hands.didUnseen) return;
+    if (!this.#isPatient) this.#people.retryAll();
+    await this.#pass(this.#isPatient ? resyncMs : noticeMs);
   }
 
   /** Until Berth looks again by itself; most people tell it to, and wait for the answer only. */
@@ -260,7 +272,8 @@ class History {
     }
     if (records.vms.size > 0) throw new Violation(8, `cannot be deleted: ${this.#unsettled()}`);
     this.#demandOrder();
-    demandNothingLeft(this.#world);
+    await this.#passUntil(() => !hasUntold(world), sweptMs);
+    demandNothingLeft(world);
     await demandSilence(this.#world);
     await this.#passWhile(demandSmall(this.#world));
   }
@@ -327,7 +340,7 @@ class History {
 
 /** As declared, and nobody deletes it. */
 function isWell(vm: VirtualMachine): boolean {
-  return isReady(vm) && !isDeleting(vm) && isSettledVm(vm);
+  return isReady(vm) && !isDeleting(vm) && isSettledVm(vm) && vm.status?.failure === undefined;
 }
 
 /** Ready, or stopped by something that it names and that time alone will not mend. */
@@ -336,7 +349,7 @@ function isSettledVm(vm: VirtualMachine): boolean {
   const { operation, failure, plan } = vm.status ?? {};
   // Changes that wait for a person's word.
   if (plan !== undefined && !isDeleting(vm)) return true;
-  if (isReady(vm) && !isDeleting(vm)) return operation === undefined && failure === undefined;
+  if (isReady(vm) && !isDeleting(vm) && failure === undefined) return operation === undefined;
   return isStalled(vm) && vm.status?.observedGeneration === vm.metadata.generation;
 }
 

@@ -177,11 +177,13 @@ export class Laws {
     if (isChanged) this.#demandOneEach();
   }
 
-  #demandSlots({ name, model }: Site): void {
+  #demandSlots({ name, model, tokenId: user }: Site): void {
     const { processes, state } = model.cluster;
     const limits = this.#records.hypervisors.get(name)?.spec;
     if (limits === undefined) return;
-    demandSlots(name, workersOf(processes.list()), { limits, volumes: state.volumes });
+    const tasks = state.nodes.flatMap((node) => node.tasks);
+    const workers = workersOf(processes.list(), { tasks, user });
+    demandSlots(name, workers, { limits, volumes: state.volumes });
   }
 
   #demandOneEach(): void {

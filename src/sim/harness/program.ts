@@ -36,7 +36,7 @@ export interface ProgramOptions {
   /** Told of every line of its log. */
   readonly onLog: (line: string) => void;
   /** Where it reports what it does. */
-  readonly metrics: Metrics;
+  readonly metrics: Metrics | undefined;
   /** Whether the kinds stay: while they go no machine may be destroyed. */
   readonly mayDestroy: () => boolean;
 }
@@ -87,15 +87,15 @@ export class Program {
   }
 
   #controllersOptions(client: Client): ControllersOptions {
-    const { isEmbedded, trace, wires } = this.#options;
+    const { isEmbedded, trace, wires, metrics } = this.#options;
     return {
+      ...(metrics === undefined ? {} : { metrics }),
       client,
       clock: this.life.clock(),
       random: this.#dice.random,
       identity: this.name,
       graceMs: 35_000,
       lease: isEmbedded ? embeddedLease : replicaLease,
-      metrics: this.#options.metrics,
       mayDestroy: async () => this.#options.mayDestroy(),
       whenAbsent: isEmbedded ? "trust" : "wait",
       log: (level, message, fields) => {
@@ -105,12 +105,14 @@ export class Program {
       connect: ({ metadata, spec }, credentials) => {
         const wire = wires.get(metadata.name ?? "");
         if (wire === undefined) throw new Error(`there is no cluster ${metadata.name}`);
+        const { tokenId = "", tokenSecret = "" } = credentials ?? {};
+        const sender = { name: this.name, token: { id: tokenId, secret: tokenSecret } };
         const driver = proxmoxDriver({
           send: (request) => {
             const isEffect = request.method !== "GET";
-            return this.life.call(() => wire.send(request, this.name), isEffect);
+            return this.life.call(() => wire.send(request, sender), isEffect);
           },
-          tokenId: credentials?.["tokenId"] ?? "",
+          tokenId,
           random: this.#dice.random,
           settings: spec.idRange === undefined ? {} : { idRange: spec.idRange },
         });

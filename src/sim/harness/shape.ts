@@ -1,24 +1,24 @@
 /** Lines of which each machine has its own, or which tell of its past. */
-const own = /^(#.*|smbios1|vmgenid|meta|unused\d+|lock|parent|vmstate|runningmachine|runningcpu)$/;
+const own = /^(smbios1|vmgenid|meta|unused\d+|lock|parent|vmstate|runningmachine|runningcpu)$/;
+const numbered = /^(scsi|virtio|sata|ide|net)\d+$/;
 /** A disk that people put there; and discs, which come and go with the first boot. */
 const passing = /disk-9\b|media=cdrom/;
 
 /**
- * What a machine is, as its file tells it, without what is only its own: its ids, its volumes' names
- * and its addresses. Which number a disk or a card has among its like is of no matter either.
+ * What a machine is, as its file tells it, without what is only its own: its ids, its addresses and
+ * its volumes' names. Which number a disk or card has among its like is of no matter either.
  */
 export function shapeOf(text: string, isRunning: boolean): ReadonlyMap<string, string> {
-  const shape = new Map([["running", String(isRunning)]]);
-  const alike = new Map<string, string[]>();
   const [current = ""] = text.split(/^\[/m);
-  for (const line of current.split("\n")) {
-    const [, key = "", value = ""] = /^(\w+): (.*)$/.exec(line) ?? [];
-    if (key === "" || own.test(key) || passing.test(value)) continue;
-    const kind = /^(scsi|virtio|sata|ide|net)\d+$/.exec(key)?.[1];
-    if (kind === undefined) shape.set(key, plainOf(value));
-    else alike.set(kind, [...(alike.get(kind) ?? []), plainOf(value)]);
+  const lines = [...current.matchAll(/^(\w+): (.*)$/gm)]
+    .map(([, key = "", value = ""]) => ({ key, value }))
+    .filter(({ key, value }) => !own.test(key) && !passing.test(value));
+  const alike = Map.groupBy(lines, ({ key }) => key.replace(numbered, "$1"));
+  const shape = new Map([["running", String(isRunning)]]);
+  for (const [kind, those] of alike) {
+    const values = those.map(({ value }) => plainOf(value));
+    shape.set(kind, values.toSorted().join(" | "));
   }
-  for (const [kind, values] of alike) shape.set(kind, values.toSorted().join(" | "));
   return shape;
 }
 

@@ -18,7 +18,12 @@ async function watching(): Promise<{
   const broken: unknown[] = [];
   const sinks: WireSink[] = [];
   const list = { metadata: { resourceVersion: "5" }, items: [vm("web", 3)] };
-  const stream = { start: (sink: WireSink) => (sinks.push(sink), () => undefined) };
+  const stream = {
+    start: (sink: WireSink) => {
+      sinks.push(sink);
+      return () => undefined;
+    },
+  };
   const watcher = new Watcher({
     url: "/vms",
     ask: async ({ url }): Promise<WireResponse> => {
