@@ -118,7 +118,7 @@ async function lookAhead(
   });
   return {
     findings: [...own.filter((failure) => failure !== undefined), ...other],
-    reservation: { ...reservation, preflightVolumes: volumesBefore },
+    reservation: { ...reservation, preflightVolumes: volumesBefore, preflightNode: node },
   };
 }
 
