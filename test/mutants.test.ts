@@ -17,6 +17,15 @@ describe("a broken safety line is caught", () => {
     assert.equal(new Set(mutants.map(({ name }) => name)).size, mutants.length);
   });
 
+  it("and each line is in the code once, so that none is left behind when the code changes", () => {
+    for (const { name, edits } of mutants) {
+      for (const { file, find } of edits) {
+        const text = readFileSync(new URL(`../${file}`, import.meta.url), "utf8");
+        assert.equal(text.split(find).length, 2, `${name}: ${file}`);
+      }
+    }
+  });
+
   for (const mutant of mutants) {
     it(mutant.name, async () => {
       const seed = seedOf.get(mutant.name);

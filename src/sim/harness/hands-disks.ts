@@ -81,25 +81,3 @@ function write({ site, id, node }: FoundDisk, text: string): void {
   site.model.writeGuestFile(node, Number(id), text);
   site.touched();
 }
-
-/** The local disks of a machine go with it. */
-export function moveVolumes(
-  site: Site,
-  id: string,
-  { from, to }: { readonly from: string; readonly to: string },
-): void {
-  const { volumes } = site.model.cluster.state;
-  for (const [backing, list] of Object.entries(volumes)) {
-    if (!backing.startsWith(`${from}:`)) continue;
-    const target = `${to}${backing.slice(from.length)}`;
-    const mine = list.filter(({ vmid }) => vmid === Number(id));
-    if (mine.length === 0) continue;
-    volumes[backing] = list.filter(({ vmid }) => vmid !== Number(id));
-    volumes[target] = [...(volumes[target] ?? []), ...mine];
-    for (const { name } of mine) {
-      const origin = site.volumes.get(`${backing}/${name}`);
-      site.volumes.delete(`${backing}/${name}`);
-      if (origin !== undefined) site.volumes.set(`${target}/${name}`, origin);
-    }
-  }
-}

@@ -1,5 +1,6 @@
 import type { Dice } from "./dice.ts";
-import { diskHands, moveVolumes, type Found } from "./hands-disks.ts";
+import { diskHands, type Found } from "./hands-disks.ts";
+import { moveVolumes, putVolume } from "./hands-volumes.ts";
 import { isProvable } from "./provable.ts";
 import type { Site } from "./site.ts";
 import type { World } from "./world.ts";
@@ -62,9 +63,7 @@ export class Hands {
 
   /** A machine that stood is taken away, whole or only its file. Answers which. */
   takeAway(): Found | undefined {
-    const found = this.#anyOfBerth((site, id) => {
-      return this.#world.records.claimOf(site.name, id)?.spec.everStood === true;
-    });
+    const found = this.#anyOfBerth((site, id) => this.#hasStood(site, id));
     if (found === undefined) return undefined;
     if (this.#dice.chance(0.5)) this.#lose(found);
     else this.#destroy(found.site, found.id);
@@ -73,8 +72,8 @@ export class Hands {
   }
 
   /** Somebody takes a machine to another node with its disks, where it stays off. */
-  moveMachine(): Found | undefined {
-    const found = this.#anyOfBerth();
+  moveMachine(onlyStood = false): Found | undefined {
+    const found = this.#anyOfBerth((at, one) => !onlyStood || this.#hasStood(at, one));
     if (found === undefined) return undefined;
     const { site, id } = found;
     const from = site.model.cluster.nodeOfGuest(Number(id));
@@ -221,19 +220,11 @@ export class Hands {
 
   #leave({ site, id }: Found, node: string): void {
     if (site.text(id) !== undefined || this.#isBusy(site, id)) return;
-    const { volumes: backings } = site.model.cluster.state;
     const backing = `${node}:rpool/data`;
-    backings[backing] ??= [];
-    const volumes = backings[backing];
     const name = `vm-${id}-disk-${this.#dice.between(0, 3)}`;
     // One with the very name that the Claim knows could not be told from Berth's by anybody.
     const claim = this.#world.records.claimOf(site.name, id)?.spec ?? {};
-    if (isProvable(claim, { backing, name })) return;
-    if (volumes.some((volume) => volume.name === name)) return;
-    const sizes = { sizeBytes: 1024 ** 3, usedBytes: 0, createdMs: 0 };
-    volumes.push({ name, content: "images", format: "raw", vmid: Number(id), ...sizes });
-    site.volumes.set(`${backing}/${name}`, { by: "person", uid: undefined });
-    site.touched();
+    if (isProvable(claim, { backing, name }) || !putVolume({ site, id }, backing, name)) return;
     this.#say(site, `leaves the volume ${name} on ${node}`);
   }
 
@@ -259,11 +250,7 @@ export class Hands {
     if (node === undefined || /^\[|^lock:|^scsi9:/m.test(text) || !/^scsi0:/m.test(text)) return;
     const backing = `${node}:rpool/data`;
     const name = `vm-${id}-disk-9`;
-    const volumes = site.model.cluster.state.volumes[backing];
-    if (volumes === undefined || volumes.some((volume) => volume.name === name)) return;
-    const sizes = { sizeBytes: 1024 ** 3, usedBytes: 0, createdMs: 0 };
-    volumes.push({ name, content: "images", format: "raw", vmid: Number(id), ...sizes });
-    site.volumes.set(`${backing}/${name}`, { by: "person", uid: undefined });
+    if (!putVolume({ site, id }, backing, name)) return;
     site.model.writeGuestFile(node, Number(id), `${text}scsi9: local-zfs:${name},size=1G\n`);
     site.touched();
     this.#say(site, `attaches the disk ${name} to ${id}`);
@@ -379,6 +366,10 @@ export class Hands {
 
   #isWorkedOn(site: Site, id: string): boolean {
     return site.model.cluster.processes.list().some(({ name }) => name.includes(id));
+  }
+
+  #hasStood(site: Site, id: string): boolean {
+    return this.#world.records.claimOf(site.name, id)?.spec.everStood === true;
   }
 
   #isClaimed(site: Site, id: string): boolean {

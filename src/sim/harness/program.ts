@@ -33,12 +33,12 @@ export interface ProgramOptions {
   readonly weather: ApiWeather;
   /** The API is in the same process and dies with it. */
   readonly isEmbedded: boolean;
+  /** Told of every request to the API but watches. */
+  readonly onAsk: (program: string) => void;
   /** Told of every line of its log. */
   readonly onLog: (line: string) => void;
   /** Where it reports what it does. */
   readonly metrics: Metrics | undefined;
-  /** Told of every request to the API but watches. */
-  readonly onAsk: (program: string) => void;
   /** Whether the kinds stay: while they go no machine may be destroyed. */
   readonly mayDestroy: () => boolean;
 }

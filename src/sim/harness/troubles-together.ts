@@ -61,19 +61,20 @@ function regret(makers: TroubleMakers): Trouble {
   };
 }
 
-/** A machine is elsewhere, and one of the questions about it has no answer. */
+/** A machine is elsewhere, somebody asks for a look, and one of the questions has no answer. */
 function moveUnheard(makers: TroubleMakers): Trouble {
-  const { world, dice, hands } = makers;
+  const { world, dice, people, hands } = makers;
   return {
     name: "move a machine unheard",
     weight: 2,
     strike: () => {
-      const { site } = hands.moveMachine() ?? hands.moveMachine() ?? {};
+      const { site } = hands.moveMachine(true) ?? hands.moveMachine(true) ?? {};
       const weather = world.weather.get(site?.name ?? "");
       if (site === undefined || weather === undefined) return;
-      const path = dice.pick(["/cluster/nextid", "/cluster/nextid", "/cluster/status", "/config"]);
+      const path = dice.pick(["/cluster/nextid", "/cluster/nextid", "/cluster/status"]);
       say(makers, site, `${path} has no answer`);
       weather.unanswered = path;
+      people.retryAll();
       later(makers, [10_000, 60_000], () => void (weather.unanswered = undefined));
     },
   };

@@ -25,10 +25,10 @@ export interface Weather {
   double: number;
   /** The reply breaks off in its middle. */
   garble: number;
-  /** The record of the work that a request began is lost some moments later, whatever it does. */
-  forgetTask: number;
   /** Questions with this in their path have no answer, while all others do. */
   unanswered: string | undefined;
+  /** The record of the work that a request began is lost some moments later, whatever it does. */
+  forgetTask: number;
   /** Lists of machines leave out those of one node. */
   hiddenNode: string | undefined;
 }
@@ -44,8 +44,8 @@ export const fairWeather: Weather = {
   late: 0,
   double: 0,
   garble: 0,
-  forgetTask: 0,
   unanswered: undefined,
+  forgetTask: 0,
   hiddenNode: undefined,
 };
 

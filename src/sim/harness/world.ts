@@ -158,9 +158,9 @@ export class World {
       trace: this.trace,
       weather,
       isEmbedded,
+      onAsk: (name) => this.guard(() => this.laws.atAsk(name)),
       metrics: this.#seed % countedEvery === 0 ? this.#newMetrics() : undefined,
       onLog: (line) => this.guard(() => demandNoSecret(() => `a log: ${line}`, line)),
-      onAsk: (name) => this.guard(() => this.laws.atAsk(name)),
       mayDestroy: () => this.kindsGoSinceMs === undefined,
     });
     this.programs[index] = program;
