@@ -67,7 +67,7 @@ export async function failVm(
   return again(failure.category, next.afterMs);
 }
 
-/** Another failure; or what was on its way has failed after all, though it is waited for as before. */
+/** Another failure; or what was on its way has failed, though it is waited for as before. */
 function isNews({ memory, vm }: Turn, failure: Failure): boolean {
   const { category } = failure;
   const wasUnderWay = memory.isUnderWay === true;
@@ -96,7 +96,9 @@ export async function waitForLook(
   memory.toldAway = failure.category;
   endBeginning(turn);
   const described = isTold ? old : describeFailure(failure, { nowMs, old, attempts });
-  const state = { is: "failed", failure: described, isStalled: false } as const;
+  const name = `the Hypervisor ${vm.status?.hypervisor ?? vm.spec.hypervisorRef.name}`;
+  const waitingFor = { kind: "Dependency", name } as const;
+  const state = { is: "failed", failure: described, isStalled: false, waitingFor } as const;
   await writeView(turn, { state, handled: handledOf(turn), ...placeOf(turn) });
   deps.reports.failed(turn.vm, failure, {
     attempts,

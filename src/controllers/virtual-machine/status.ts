@@ -15,7 +15,13 @@ export type Waiting = Omit<NonNullable<VirtualMachineStatus["waitingFor"]>, "sin
 export type VmState =
   | { readonly is: "working"; readonly reason: keyof typeof vmReasons; readonly message: string }
   | { readonly is: "waiting"; readonly waitingFor: Waiting }
-  | { readonly is: "failed"; readonly failure: StatusFailure; readonly isStalled: boolean }
+  | {
+      readonly is: "failed";
+      readonly failure: StatusFailure;
+      readonly isStalled: boolean;
+      /** What has to come before anything is tried again. */
+      readonly waitingFor?: Waiting;
+    }
   | {
       readonly is: "resting";
       readonly drift: readonly Difference[];
@@ -58,7 +64,7 @@ export function statusOf(vm: VirtualMachine, view: VmView, nowMs: number): Virtu
     ...deletionPolicyPart(vm, claim),
     operation,
     failure: failureOf(view, old.failure),
-    waitingFor: state.is === "waiting" ? since(state.waitingFor, waitingFor, nowMs) : undefined,
+    waitingFor: waitOf(state, waitingFor, nowMs),
     conditions: [...conditionsOf(vm, view, nowMs)],
   });
 }
@@ -98,6 +104,15 @@ function deletionPolicyPart(
 ): Pick<VirtualMachineStatus, "deletionPolicy"> {
   const whenAbsent = claim?.origin === "Adopted" ? "Retain" : "Delete";
   return { deletionPolicy: spec.deletionPolicy ?? whenAbsent };
+}
+
+function waitOf(
+  state: VmState,
+  old: VirtualMachineStatus["waitingFor"],
+  nowMs: number,
+): VirtualMachineStatus["waitingFor"] {
+  if (state.is !== "waiting" && state.is !== "failed") return undefined;
+  return state.waitingFor && since(state.waitingFor, old, nowMs);
 }
 
 function since(
