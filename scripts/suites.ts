@@ -194,7 +194,7 @@ export const suites: readonly Suite[] = [
     proves:
       "every step repeated, failed, cut off or deleted at any effect leaves the cluster as it was",
     work: { kind: "tests", files: ["test/saga/*.test.ts"], processes: "beside" },
-    minutes: 5,
+    minutes: 8,
   },
   {
     name: "mutants",

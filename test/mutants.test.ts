@@ -12,14 +12,12 @@ const recorded = JSON.parse(
 const seedOf = new Map(recorded.map(({ name, seed }) => [name, seed]));
 
 describe("a broken safety line is caught", () => {
-  const proven = mutants.filter(({ isOpen }) => isOpen !== true);
-
   it("there are at least 25 of them, each with a name of its own", () => {
-    assert.ok(proven.length >= 25, `only ${proven.length}`);
+    assert.ok(mutants.length >= 25, `only ${mutants.length}`);
     assert.equal(new Set(mutants.map(({ name }) => name)).size, mutants.length);
   });
 
-  for (const mutant of proven) {
+  for (const mutant of mutants) {
     it(mutant.name, async () => {
       const seed = seedOf.get(mutant.name);
       assert.ok(seed !== undefined, "no seed is recorded: run npm run mutants -- --write");

@@ -55,6 +55,7 @@ test("machines on a dead cluster say so once, count no attempt, and go on", asyn
   assert.equal(failure?.category, "NetworkError");
   assert.equal(failure.attempts, 1, "nothing was attempted");
   assert.match(failure.remedy ?? "", /berth why hypervisor\/dead/);
+  assert.equal(vm?.status?.waitingFor?.name, "Hypervisor dead");
 
   const before = callsMs.length;
   clusters.revive();

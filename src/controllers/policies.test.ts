@@ -4,7 +4,7 @@ import { eventResource } from "../api/builtin/index.ts";
 import { hypervisorKind, virtualMachineKind } from "../api/index.ts";
 import type { VirtualMachine } from "../api/index.ts";
 import type { Failure, HypervisorDriver } from "../hypervisor/index.ts";
-import type { ModelMachine } from "./testing/model.ts";
+import type { ModelMachine } from "./testing/model-state.ts";
 import {
   condition,
   createVm,
@@ -87,14 +87,25 @@ describe("waits", () => {
     await createVm(world.client, "web");
     await ready(world);
     const machine = onlyMachine(world);
-    machine.lock = { kind: "Backup", detail: "backup by a person", state: "Held" };
+    const others = { task: "T1", user: "root@pam", sinceMs: 0 };
+    machine.lock = { kind: "Backup", detail: "backup by a person", state: "Held", others };
     await world.client
       .of(virtualMachineKind)
       .patch({ namespace: "default", name: "web" }, { merge: { spec: { cpu: { cores: 4 } } } });
     await until(world, () => false, 900_000);
     const { waitingFor, failure } = (await vmOf(world)).status ?? {};
-    assert.deepEqual([waitingFor?.kind, waitingFor?.name], ["Lock", "backup by a person"]);
+    const held = "backup by a person, held by the task T1 since 1970-01-01T00:00:00Z";
+    assert.deepEqual([waitingFor?.kind, waitingFor?.name], ["Lock", held]);
     assert.equal(failure, undefined);
+    const left = { ...others, endedMs: 1000, end: "unexpected status" };
+    const remedy = "If nobody works on it any more: unlock it";
+    machine.lock = { kind: "Backup", detail: "backup", state: "Unknown", others: left, remedy };
+    await until(world, () => false, 900_000);
+    assert.equal(
+      (await vmOf(world)).status?.waitingFor?.name,
+      "backup, left by the task T1, which ended at 1970-01-01T00:00:01Z (unexpected status). " +
+        "If nobody works on it any more: unlock it",
+    );
     delete machine.lock;
     const isOver = await until(world, async () => {
       return (await vmOf(world)).status?.waitingFor === undefined && isReady(await vmOf(world));

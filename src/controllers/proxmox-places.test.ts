@@ -196,6 +196,21 @@ describe("the place of a machine on a simulated Proxmox", () => {
     await ready(stage, "web");
   });
 
+  it("brings no right to volumes that stood there before, under its id", async () => {
+    const stage = await openProxmox("9.2");
+    stage.world.start();
+    await made(stage, "web", { externalId: "500", placement: { node: "pve1", mode: "Enforce" } });
+    const { volumes } = stage.proxmox.cluster.state;
+    const theirs = { name: "vm-500-disk-7", content: "images", format: "raw", vmid: 500 } as const;
+    const sizes = { sizeBytes: 1024 ** 3, usedBytes: 0, createdMs: 0 };
+    volumes["pve2:rpool/data"] = [...(volumes["pve2:rpool/data"] ?? []), { ...theirs, ...sizes }];
+    await edit(stage, "web", { placement: { node: "pve2" } });
+    assert.equal((await ready(stage, "web")).status?.node, "pve2");
+    await remove(stage, "web");
+    const left = volumes["pve2:rpool/data"].map(({ name }) => name);
+    assert.deepEqual(left, ["vm-500-disk-7"]);
+  });
+
   it("keeps away from where the others are", async () => {
     const stage = await openProxmox();
     stage.world.start();

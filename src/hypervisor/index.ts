@@ -59,6 +59,7 @@ export type {
   HighAvailabilityShape,
   Lock,
   LockKind,
+  LockWork,
   Machine,
   MemoryShape,
   NetworkShape,

@@ -308,8 +308,19 @@ export interface Lock {
   readonly sinceMs?: number;
   readonly endedMs?: number;
   readonly end?: string;
+  /** Somebody else's work that holds it, or that ended badly and left it. It proves nothing. */
+  readonly others?: LockWork;
   /** How a person clears it. */
   readonly remedy?: string;
+}
+
+/** Work on a machine, as the hypervisor lists it. */
+export interface LockWork {
+  readonly task: string;
+  readonly user: string;
+  readonly sinceMs: number;
+  readonly endedMs?: number;
+  readonly end?: string;
 }
 
 export type LockKind =

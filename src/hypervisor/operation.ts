@@ -12,6 +12,7 @@ export type ClaimedMachine = Pick<
   | "node"
   | "volumes"
   | "preflightVolumes"
+  | "preflightNode"
   | "reservedAt"
 >;
 

@@ -11,6 +11,7 @@ import {
   issueServerCertificate,
 } from "../../src/apiserver/index.ts";
 import { type Berth, runBerth, startBerth, temporaryFolder } from "./support/berth.ts";
+import { eventually } from "./support/eventually.ts";
 import { type SimulatorProcess, startSimulatorProcess } from "./support/simulator.ts";
 import "./support/cleanup.ts";
 
@@ -233,7 +234,7 @@ test("the doctor examines the demo, and says so when nothing is running", async 
   t.after(() => demo.stop());
   // The controllers may still be at their first look.
   let report = "";
-  await until(
+  await eventually(
     async () => {
       const found = await runBerth(["doctor", "demo", "--data", demo.data]);
       report = found.stdout + found.stderr;
@@ -264,19 +265,13 @@ async function furnish(lab: SimulatorProcess): Promise<void> {
     ipconfig0: "ip=192.168.7.7/24",
     description: "call Anna before you touch it",
   });
-  await until(async () => {
-    const config = await lab.get("/nodes/pve2/qemu/7001/config").catch(() => ({ lock: "create" }));
-    return config.lock === undefined && config.scsi0 !== undefined;
-  }, "the machine was not made");
-}
-
-async function until(
-  condition: () => Promise<boolean>,
-  complaint: string | (() => string),
-): Promise<void> {
-  const deadlineMs = Date.now() + 60_000;
-  while (!(await condition())) {
-    assert.ok(Date.now() < deadlineMs, typeof complaint === "string" ? complaint : complaint());
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
+  await eventually(
+    async () => {
+      const config = await lab
+        .get("/nodes/pve2/qemu/7001/config")
+        .catch(() => ({ lock: "create" }));
+      return config.lock === undefined && config.scsi0 !== undefined;
+    },
+    () => "the machine was not made",
+  );
 }

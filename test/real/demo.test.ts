@@ -5,6 +5,7 @@ import test from "node:test";
 import { parseAllDocuments } from "yaml";
 import type { VirtualMachine } from "../../src/api/index.ts";
 import { repository, startBerth, temporaryFolder } from "./support/berth.ts";
+import { eventually } from "./support/eventually.ts";
 import { bodyOf, connect, type Http } from "./support/http.ts";
 import { parseMachine } from "./support/parse-machine.ts";
 import "./support/cleanup.ts";
@@ -49,12 +50,13 @@ test("the README's first machine: Ready, still there after kill -9, gone when de
   );
 
   assert.equal((await http.ask({ method: "DELETE", path: first })).status, 200);
-  await until(async () => (await http.ask({ path: first })).status === 404, "it did not go");
+  const isGone = async (): Promise<boolean> => (await http.ask({ path: first })).status === 404;
+  await eventually(isGone, () => "it did not go");
 });
 
 async function untilReady(http: Http): Promise<VirtualMachine> {
   let found: VirtualMachine | undefined;
-  await until(
+  await eventually(
     async () => {
       found = parseMachine((await http.ask({ path: first })).text);
       const conditions = found.status?.conditions ?? [];
@@ -64,15 +66,4 @@ async function untilReady(http: Http): Promise<VirtualMachine> {
   );
   assert.ok(found);
   return found;
-}
-
-async function until(
-  condition: () => Promise<boolean>,
-  complaint: string | (() => string),
-): Promise<void> {
-  const deadlineMs = Date.now() + 60_000;
-  while (!(await condition())) {
-    assert.ok(Date.now() < deadlineMs, typeof complaint === "string" ? complaint : complaint());
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
 }

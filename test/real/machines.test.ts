@@ -1,73 +1,15 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { type Berth, startBerth, temporaryFolder } from "./support/berth.ts";
+import { eventually, pause } from "./support/eventually.ts";
 import { bodyOf, connect, type Http } from "./support/http.ts";
+import { create, declareHypervisor, declareImage, machineOf, machines } from "./support/lab.ts";
 import { type SimulatorProcess, startSimulatorProcess } from "./support/simulator.ts";
 import "./support/cleanup.ts";
 
+/** Generous: each of many kills delays what was under way. */
+const patience = { withinMs: 120_000 };
 const kills = process.env["BERTH_REQUIRE_REAL"] === "1" ? 50 : 10;
-const api = "/apis/berth.dev/v1alpha1";
-const machines = `${api}/namespaces/default/virtualmachines`;
-
-function machine(name: string): Record<string, unknown> {
-  return {
-    apiVersion: "berth.dev/v1alpha1",
-    kind: "VirtualMachine",
-    metadata: { name },
-    spec: {
-      hypervisorRef: { name: "lab" },
-      source: { image: { name: "debian-12" } },
-      cpu: { cores: 1 },
-      memory: { size: "1Gi" },
-      disks: [{ name: "root", size: "4Gi" }],
-      shutdown: { graceSeconds: 5, force: true },
-    },
-  };
-}
-
-async function declareLab(http: Http, simulator: SimulatorProcess): Promise<void> {
-  const secret = { tokenId: simulator.tokenId, tokenSecret: simulator.tokenSecret };
-  await create(http, "/api/v1/namespaces/berth-system/secrets", {
-    apiVersion: "v1",
-    kind: "Secret",
-    metadata: { name: "lab" },
-    stringData: secret,
-  });
-  await create(http, `${api}/hypervisors`, {
-    apiVersion: "berth.dev/v1alpha1",
-    kind: "Hypervisor",
-    metadata: { name: "lab" },
-    spec: {
-      type: "proxmox",
-      endpoints: [simulator.url],
-      credentials: { secretRef: { namespace: "berth-system", name: "lab" } },
-      tls: { fingerprints: [simulator.fingerprint] },
-      idRange: { first: 1000, last: 1999 },
-      defaults: { storage: "local-zfs", imageStorage: "local" },
-      limits: { pollSeconds: 1 },
-    },
-  });
-  await create(http, `${api}/namespaces/default/vmimages`, {
-    apiVersion: "berth.dev/v1alpha1",
-    kind: "VMImage",
-    metadata: { name: "debian-12" },
-    spec: {
-      source: {
-        volume: {
-          hypervisorRef: { name: "lab" },
-          id: "local:import/debian-12-generic-amd64.qcow2",
-        },
-      },
-      format: "qcow2",
-    },
-  });
-}
-
-async function create(http: Http, path: string, body: unknown): Promise<void> {
-  const reply = await http.ask({ method: "POST", path, body });
-  assert.equal(reply.status, 201, reply.text);
-}
-
 test(`kill -9 of berth up, ${kills} times during creations and deletions: as many machines as declared`, async (t) => {
   const folder = temporaryFolder("machines");
   t.after(() => folder.remove());
@@ -75,12 +17,13 @@ test(`kill -9 of berth up, ${kills} times during creations and deletions: as man
   t.after(() => simulator.stop());
   let berth = await startBerth({ data: folder.path });
   let http = connect(berth);
-  await declareLab(http, simulator);
+  await declareHypervisor(http, "lab", simulator);
+  await declareImage(http, "debian-12", "lab");
   for (let round = 0; round < kills; round++) {
     // Twenty machines over the rounds; every third is deleted again while others come to be.
-    if (round < 20) await create(http, machines, machine(`vm-${round}`));
+    if (round < 20) await create(http, machines, machineOf(`vm-${round}`));
     if (round % 3 === 2) await http.ask({ method: "DELETE", path: `${machines}/vm-${round - 2}` });
-    await sleep(100 + ((round * 137) % 900));
+    await pause(100 + ((round * 137) % 900));
     http.close();
     await berth.kill();
     berth = await startBerth({ data: folder.path });
@@ -94,7 +37,8 @@ test(`kill -9 of berth up, ${kills} times during creations and deletions: as man
   await compare(simulator, { berth, declared });
   // Everything goes away cleanly: not a machine, not a disk stays.
   await http.ask({ method: "DELETE", path: machines });
-  await until(async () => (await namesOf(http)).length === 0, "the machines did not go");
+  const isNoneLeft = async (): Promise<boolean> => (await namesOf(http)).length === 0;
+  await eventually(isNoneLeft, () => "the machines did not go", patience);
   await compare(simulator, { berth, declared: [] });
 });
 
@@ -106,7 +50,7 @@ async function namesOf(http: Http): Promise<string[]> {
 /** Waits until every declared machine is Ready and every deleted one gone. */
 async function settle(http: Http): Promise<string[]> {
   let shown = "";
-  await until(
+  await eventually(
     async () => {
       const list = bodyOf(await http.ask({ path: machines }));
       const unready = list.items.filter((item: Listed) => !isReady(item));
@@ -114,6 +58,7 @@ async function settle(http: Http): Promise<string[]> {
       return unready.length === 0;
     },
     () => `not all became Ready: ${shown}`,
+    patience,
   );
   return await namesOf(http);
 }
@@ -145,20 +90,4 @@ async function compare(
   }
   assert.deepEqual(names.toSorted(), wanted.declared);
   assert.equal(volumes.length, wanted.declared.length, `volumes: ${volumes.join(", ")}`);
-}
-
-async function until(
-  condition: () => Promise<boolean>,
-  complaint: string | (() => string),
-): Promise<void> {
-  const deadlineMs = Date.now() + 120_000;
-  while (!(await condition())) {
-    const text = typeof complaint === "string" ? complaint : complaint();
-    assert.ok(Date.now() < deadlineMs, text);
-    await sleep(200);
-  }
-}
-
-function sleep(delayMs: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, delayMs));
 }

@@ -123,6 +123,11 @@ export const claimSpec = object(
         { maxItems: 256 },
       ),
     ),
+    preflightNode: optional(
+      hypervisorName(
+        "The node on which they were listed. Of the own storages of other nodes the list says nothing.",
+      ),
+    ),
     keeper: optional(keeper),
     madeFrom: optional(madeFrom),
     resources: optional(resources),

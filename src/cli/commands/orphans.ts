@@ -105,11 +105,20 @@ async function adopt(deciding: Deciding, chosen: readonly Orphan[]): Promise<num
   if (orphan === undefined || others.length > 0) throw usageError("adopt takes one ID at a time");
   if (word === undefined) throw usageError("say which object it becomes: --as NAMESPACE/NAME");
   refuseUnless(orphan, "Adopt");
-  const [name = "", namespace = server.namespace] = word.split("/").toReversed();
+  const { namespace, name } = adopterOf(word, server.namespace);
   await writeDecision(deciding, orphan, { decision: "Adopt", adoptAs: { namespace, name } });
   const code = await waitForAll(deciding, [orphan]);
   if (code === exitCodes.ok) call.terminal.note(`See berth why vm/${name} -n ${namespace}`);
   return code;
+}
+
+/** Exactly NAME or NAMESPACE/NAME: a word too many would make it another object. */
+function adopterOf(word: string, current: string): { namespace: string; name: string } {
+  const [namespace = "", name = "", ...more] = word.includes("/")
+    ? word.split("/")
+    : [current, word];
+  if (namespace !== "" && name !== "" && more.length === 0) return { namespace, name };
+  throw usageError(`--as ${word} is not NAMESPACE/NAME`);
 }
 
 async function destroy(

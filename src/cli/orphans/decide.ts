@@ -31,6 +31,9 @@ export async function writeDecision(
   });
 }
 
+const takingText =
+  ": declare a VirtualMachine that takes it as source.importedDisk with mode: Take";
+
 /** What a decision cannot be about, in one sentence; before anything is written. */
 export function refuseUnless(
   orphan: Orphan,
@@ -42,7 +45,10 @@ export function refuseUnless(
   const { kind, externalId } = orphan.spec;
   const runs = kind === "Machine" && powerState !== "Stopped" ? " while it is not stopped" : "";
   const by = command === undefined ? "" : `. ${command}`;
-  throw new CommandError(`${kind} ${externalId} cannot be decided as ${decision}${runs}${by}`);
+  const instead = kind === "Volume" && decision === "Adopt" ? takingText : "";
+  throw new CommandError(
+    `${kind} ${externalId} cannot be decided as ${decision}${runs}${by}${instead}`,
+  );
 }
 
 /** Waits until each is done, and says what came of it. */

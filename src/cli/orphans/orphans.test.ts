@@ -61,6 +61,20 @@ describe("berth orphans list", () => {
     assert.deepEqual(notes, ["2 orphans, 10 GiB (10737418752 bytes)"]);
   });
 
+  it("counts what was destroyed apart from what is still there", async () => {
+    await found("o-1", {}, { size: "2048", reclaimed: "2048" });
+    await found("o-2", { kind: "Machine", externalId: "104" }, { size: "512" });
+    const { notes } = await run([]);
+    assert.deepEqual(notes, ["1 orphan, 512 B (512 bytes); 1 destroyed, 2 KiB reclaimed"]);
+  });
+
+  it("does not say that nothing is on a Hypervisor that there is not", async () => {
+    await found("o-1", { hypervisor: "former" });
+    const { code, notes } = await run(["--hypervisor", "nosuch"]);
+    assert.deepEqual([code, notes], [1, ['hypervisors.berth.dev "nosuch" not found']]);
+    assert.equal((await run(["--hypervisor", "former"])).code, 0);
+  });
+
   it("shows why one counts as that when it is named", async () => {
     await found("o-1", {}, { size: "1024", evidence: ["Nobody knows it."], node: "pve1" });
     const { out } = await run(["list", volume]);
@@ -165,6 +179,22 @@ describe("berth orphans adopt and keep", () => {
     assert.equal((await run(["keep", "104"])).code, 0);
     const kept = (await decided("o-1")) as Orphan["spec"];
     assert.deepEqual([kept.decision, kept.adoptAs], ["Keep", undefined]);
+  });
+
+  it("refuse an object that has no name or one word too many, and write nothing", async () => {
+    await found("o-1", { kind: "Machine", externalId: "104" }, { allowedDecisions: ["Adopt"] });
+    for (const word of ["a/b/c", "a/", "/b", ""]) {
+      const { code, notes } = await run(["adopt", "104", "--as", word]);
+      assert.deepEqual([code, notes], [64, [`--as ${word} is not NAMESPACE/NAME`]]);
+    }
+    assert.equal(((await decided("o-1")) as Orphan["spec"]).decision, undefined);
+  });
+
+  it("say of a volume how its data is kept", async () => {
+    await found("o-1", {});
+    const { code, notes } = await run(["adopt", volume, "--as", "web"]);
+    assert.equal(code, 1);
+    assert.match(notes.join(), /cannot be decided as Adopt: .*importedDisk with mode: Take/);
   });
 
   it("name what is not there, and which of several is meant", async () => {

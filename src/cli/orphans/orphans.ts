@@ -2,7 +2,7 @@ import type { Orphan } from "../../api/index.ts";
 import { type Call, CommandError, usageError } from "../command.ts";
 import { discover, type ServedKind } from "../objects/discovery.ts";
 import { resolveKind } from "../objects/kinds.ts";
-import { listObjects } from "../objects/read-objects.ts";
+import { getObject, listObjects } from "../objects/read-objects.ts";
 import type { Server } from "../objects/server.ts";
 
 /** The Orphans that a server has, and their kind. */
@@ -13,11 +13,17 @@ export interface Orphans {
 
 /** Reads them all; with `--hypervisor` those of one. */
 export async function readOrphans(call: Call, server: Server): Promise<Orphans> {
-  const kind = resolveKind(await discover(server), "orphans");
+  const kinds = await discover(server);
+  const kind = resolveKind(kinds, "orphans");
   const { items } = await listObjects(server, { kind });
   // cast: the server admitted them as Orphans.
   const all = items as unknown as Orphan[];
   const hypervisor = call.string("hypervisor");
+  // What is left of a Hypervisor that is not declared any more can still be asked for.
+  if (hypervisor !== undefined && all.every(({ spec }) => spec.hypervisor !== hypervisor)) {
+    const at = { kind: resolveKind(kinds, "hypervisors"), namespace: "", name: hypervisor };
+    await getObject(server, at);
+  }
   const here = all.filter(({ spec }) => hypervisor === undefined || spec.hypervisor === hypervisor);
   return { kind, items: here.toSorted(inOrder) };
 }

@@ -57,10 +57,15 @@ function said(what: string, text: string | undefined): string[] {
   return text === undefined ? [] : [`  ${`${what}:`.padEnd(9)}${text}`];
 }
 
+/** How many there are and what they take; what was destroyed is told, and takes nothing more. */
 export function totalText(orphans: readonly Orphan[]): string {
-  const bytes = orphans.reduce((sum, orphan) => sum + bytesOf(orphan), 0);
-  const count = orphans.length === 1 ? "1 orphan" : `${orphans.length} orphans`;
-  return `${count}, ${sizeText(bytes)} (${bytes} bytes)`;
+  const there = orphans.filter(({ status }) => status?.reclaimed === undefined);
+  const gone = orphans.filter(({ status }) => status?.reclaimed !== undefined);
+  const bytes = there.reduce((sum, orphan) => sum + bytesOf(orphan), 0);
+  const freed = gone.reduce((sum, { status }) => sum + Number(status?.reclaimed), 0);
+  const count = there.length === 1 ? "1 orphan" : `${there.length} orphans`;
+  const more = gone.length === 0 ? "" : `; ${gone.length} destroyed, ${sizeText(freed)} reclaimed`;
+  return `${count}, ${sizeText(bytes)} (${bytes} bytes)${more}`;
 }
 
 export function reasonOf(orphan: Orphan): string {

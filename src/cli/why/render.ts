@@ -76,7 +76,7 @@ function nowLines({ object, nowMs }: Explanation): string[] {
   const lines = [
     ...(isJsonObject(operation) ? operationLines(operation, nowMs) : []),
     ...(isJsonObject(waitingFor) ? [waitingLine(waitingFor, nowMs)] : []),
-    ...(isJsonObject(failure) ? [retryLine(failure, nowMs)] : []),
+    ...(isJsonObject(failure) ? [retryLine(failure, isJsonObject(waitingFor), nowMs)] : []),
     ...(isJsonObject(plan) ? ["planned, and waits for your approval:", ...planLines(plan)] : []),
   ];
   return lines.length === 0 ? [] : ["", "Now:", ...lines.flatMap(indented)];
@@ -98,10 +98,11 @@ function waitingLine({ kind, name, since }: JsonObject, nowMs: number): string {
 }
 
 /** By the policy of the category, in words. */
-function retryLine({ nextRetryAt, category, step }: JsonObject, nowMs: number): string {
+function retryLine(failure: JsonObject, isWaiting: boolean, nowMs: number): string {
+  const { nextRetryAt, category, step } = failure;
   if (typeof nextRetryAt === "string") return `next attempt ${relative(nextRetryAt, nowMs)}`;
-  const isWaiting = policyOf(textOf(category))?.next === "wait";
-  if (isWaiting) return "Berth goes on by itself when what it waits for is there";
+  if (isWaiting || policyOf(textOf(category))?.next === "wait")
+    return "Berth goes on by itself when what it waits for is there";
   if (typeof step === "string") return "no further attempt before an edit, or berth retry";
   return "nothing is tried before this is mended; Berth looks by itself whether it is";
 }

@@ -26,10 +26,21 @@ export interface Reservation {
   readonly identity: string;
   readonly node: string;
   readonly preflightVolumes: readonly string[];
+  /** Where they were listed; absent where they were not. */
+  readonly preflightNode?: string;
   readonly resources: NonNullable<ClaimSpec["resources"]>;
   /** Of a machine that stands already: what is known of it. */
   readonly kept?: Partial<
-    Pick<ClaimSpec, "origin" | "everStood" | "volumes" | "preflightVolumes" | "idChosenBy" | "role">
+    Pick<
+      ClaimSpec,
+      | "origin"
+      | "everStood"
+      | "volumes"
+      | "preflightVolumes"
+      | "preflightNode"
+      | "idChosenBy"
+      | "role"
+    >
   >;
 }
 
@@ -288,6 +299,7 @@ export class Ledger {
 
   #newClaim(reservation: Reservation): Claim {
     const { vm, hypervisor, externalId, idChosenBy, identity, node, resources } = reservation;
+    const { preflightVolumes, preflightNode, kept } = reservation;
     const { namespace = "", name = "", uid = "" } = vm.metadata;
     return {
       apiVersion,
@@ -305,10 +317,11 @@ export class Ledger {
         installation: this.#options.installation,
         owner: { namespace, name, uid },
         node,
-        preflightVolumes: [...reservation.preflightVolumes],
+        preflightVolumes: [...preflightVolumes],
+        ...(preflightNode === undefined ? {} : { preflightNode }),
         resources,
         reservedAt: formatTime(this.#options.clock.nowMs()),
-        ...reservation.kept,
+        ...kept,
       },
     };
   }

@@ -112,6 +112,25 @@ describe("a machine of ours whose object is gone", () => {
     assert.ok(isReady(await getVm(world.client, "web")));
   });
 
+  it("is not let go for an object that the server refuses, and says why", async () => {
+    const stage = await open();
+    const { world } = stage;
+    const entry = { namespace: "*", adopt: true, externalId: true };
+    await configure(world, { allow: [{ ...entry, storages: ["*"], networks: ["*"] }] });
+    const id = await ready(stage, "web", stopped);
+    await strip(world, "web");
+    const orphan = await waitForOrphan(world, id);
+    const before = stage.proxmox.cluster.state.guests[id]?.text;
+    const adoptAs = { namespace: "default", name: "a".repeat(64) };
+    await decide(world, orphan, { decision: "Adopt", adoptAs });
+    await until(world, async () => reasonOf(await orphanOf(world, id)) === "ConfigurationError");
+    const { failure } = (await orphanOf(world, id))?.status ?? {};
+    assert.match(failure?.message ?? "", /^The VirtualMachine default\/a+ was refused: .*name/);
+    assert.equal(stage.proxmox.cluster.state.guests[id]?.text, before, "the mark is as it was");
+    const [claim] = await listClaims(world.client);
+    assert.equal(claim?.spec.state, "Bound");
+  });
+
   it("is let go with its Claim, if its Orphan goes between its release and its adoption", async () => {
     const stage = await open();
     const { world, proxmox } = stage;
@@ -139,24 +158,6 @@ describe("a machine of ours whose object is gone", () => {
     await until(world, () => false, longMs);
     assert.deepEqual(await listOrphans(world), []);
     assert.deepEqual(guests(stage), [id]);
-  });
-
-  it("is not let go for an object that the server refuses, and says why", async () => {
-    const stage = await open();
-    const { world } = stage;
-    await allowAdoption(stage);
-    const id = await ready(stage, "web", stopped);
-    await strip(world, "web");
-    const orphan = await waitForOrphan(world, id);
-    const before = stage.proxmox.cluster.state.guests[id]?.text;
-    const adoptAs = { namespace: "default", name: "a".repeat(64) };
-    await decide(world, orphan, { decision: "Adopt", adoptAs });
-    await until(world, async () => reasonOf(await orphanOf(world, id)) === "ConfigurationError");
-    const { failure } = (await orphanOf(world, id))?.status ?? {};
-    assert.match(failure?.message ?? "", /^The VirtualMachine default\/a+ was refused: .*name/);
-    assert.equal(stage.proxmox.cluster.state.guests[id]?.text, before, "the mark is as it was");
-    const [claim] = await listClaims(world.client);
-    assert.equal(claim?.spec.state, "Bound");
   });
 
   it("is adopted under another name as it stands, and nothing of it is detached", async () => {

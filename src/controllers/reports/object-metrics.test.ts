@@ -105,14 +105,15 @@ describe("the metrics of objects", () => {
   });
 
   test("count orphans and their bytes by what was decided, claims, and Hypervisors", async () => {
-    const orphan = (decision?: string): object => ({
+    const orphan = (decision?: string, more = {}): object => ({
       spec: { hypervisor: "pve", kind: "Volume", ...(decision === undefined ? {} : { decision }) },
-      status: { ownership: "Ours", size: "1024" },
+      status: { ownership: "Ours", size: "1024", ...more },
     });
     const lines = await linesOf(
       objectOf("Orphan", "a", orphan()),
       objectOf("Orphan", "b", orphan()),
       objectOf("Orphan", "c", orphan("Keep")),
+      objectOf("Orphan", "gone", orphan(undefined, { reclaimed: "1024" })),
       objectOf("Claim", "d", { spec: { state: "Bound" } }),
       objectOf("Hypervisor", "pve", { status: { conditions: [condition("Ready=True", 1)] } }),
       objectOf("Hypervisor", "lab", { status: { conditions: [condition("Ready=False", 1)] } }),

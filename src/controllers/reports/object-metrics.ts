@@ -1,11 +1,11 @@
-import { annotations } from "../../api/index.ts";
 import type { Orphan } from "../../api/index.ts";
 import type { Informer } from "../../client/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { KubeObject } from "../../kernel/object.ts";
 import type { Gauge, Histogram, Metrics } from "../../runtime/index.ts";
-import { conditionOf, isTrue, statusOf } from "./object-status.ts";
+import { isTrue, statusOf } from "./object-status.ts";
 import { Tally } from "./tally.ts";
+import { Unready } from "./unready.ts";
 
 /** The part of an informer that is needed to count. */
 export type Followed = Pick<Informer<KubeObject>, "list" | "on">;
@@ -30,13 +30,18 @@ export function objectMetrics(metrics: Metrics, clock: Clock): ObjectMetrics {
   });
   return {
     follow: (informers) => {
-      const count = (): void => showAll(gauges, informers, clock.nowMs());
-      const unlisten = informers.map((informer) => timeReadiness(informer, readySeconds));
+      const unready = new Unready();
+      const count = (): void => {
+        showAll(gauges, informers, { nowMs: clock.nowMs(), unready });
+      };
+      const unlisten = informers.map((informer) => {
+        return timeReadiness(informer, unready, readySeconds);
+      });
       const unread = metrics.beforeReading(count);
       return () => {
         unread();
         for (const end of unlisten) end();
-        showAll(gauges, [], clock.nowMs());
+        showAll(gauges, [], { nowMs: clock.nowMs(), unready });
       };
     },
   };
@@ -99,10 +104,16 @@ function declareGauges(metrics: Metrics) {
   };
 }
 
-function showAll(gauges: Gauges, informers: readonly Followed[], nowMs: number): void {
+/** What is counted against. */
+interface Moment {
+  readonly nowMs: number;
+  readonly unready: Unready;
+}
+
+function showAll(gauges: Gauges, informers: readonly Followed[], moment: Moment): void {
   const tallies = talliesOf(gauges);
   for (const informer of informers) {
-    for (const object of informer.list()) countObject(tallies, object, nowMs);
+    for (const object of informer.list()) countObject(tallies, object, moment);
   }
   for (const tally of Object.values(tallies)) tally.show();
 }
@@ -126,14 +137,19 @@ function talliesOf(gauges: Gauges) {
   };
 }
 
-function countObject(tallies: Tallies, object: KubeObject, nowMs: number): void {
+function countObject(tallies: Tallies, object: KubeObject, moment: Moment): void {
   const { kind } = object;
+  const { nowMs, unready } = moment;
   tallies.objects.add({ kind });
   for (const { type, status } of statusOf(object).conditions ?? []) {
     tallies.conditions.add({ kind, condition: type, status });
   }
   const age = (time: string): number => Math.max(0, (nowMs - Date.parse(time)) / 1000);
-  countTrouble(tallies, object, age);
+  const notReady = unready.of(object);
+  if (notReady !== undefined) {
+    tallies.notReady.raise({ kind, reason: notReady.reason }, age(notReady.since));
+  }
+  countFailure(tallies, object, age);
   countWork(tallies, object, age);
   switch (kind) {
     case "Orphan":
@@ -147,13 +163,9 @@ function countObject(tallies: Tallies, object: KubeObject, nowMs: number): void 
 
 type Age = (time: string) => number;
 
-function countTrouble(tallies: Tallies, object: KubeObject, age: Age): void {
+function countFailure(tallies: Tallies, object: KubeObject, age: Age): void {
   const { kind } = object;
   const { failure } = statusOf(object);
-  const notReady = notReadyOf(object);
-  if (notReady !== undefined) {
-    tallies.notReady.raise({ kind, reason: notReady.reason }, age(notReady.since));
-  }
   if (failure === undefined) return;
   const labels = { kind, category: failure.category, stalled: String(isTrue(object, "Stalled")) };
   tallies.failing.add(labels);
@@ -174,25 +186,12 @@ function countHypervisor(tallies: Tallies, object: KubeObject): void {
   tallies.up.add({ hypervisor }, isTrue(object, "Ready") ? 1 : 0);
 }
 
-/** Since when and why an object is not Ready; undefined where it is, or nobody wants it to be. */
-function notReadyOf(object: KubeObject): { reason: string; since: string } | undefined {
-  const { metadata, kind } = object;
-  if (metadata.annotations?.[annotations.paused] === "true" || kind === "Orphan") return undefined;
-  const ready = conditionOf(object, "Ready");
-  if (ready?.status === "True") return undefined;
-  if (ready !== undefined) return { reason: ready.reason, since: ready.lastTransitionTime };
-  // Kinds without a controller of their own have no status at all, and are as ready as they get.
-  if (object["status"] === undefined && !watched.has(kind)) return undefined;
-  return { reason: "NotSeen", since: metadata.creationTimestamp ?? "" };
-}
-
-/** Kinds of which somebody always says how they are. */
-const watched: ReadonlySet<string> = new Set(["VirtualMachine", "Hypervisor", "VMImage", "VMSet"]);
-
 function countOrphan(tallies: Tallies, object: KubeObject): void {
   // cast: the server admits nothing else as an Orphan.
   const { spec, status } = object as unknown as Orphan;
-  const { ownership = "Unattributed", size } = status ?? {};
+  const { ownership = "Unattributed", size, reclaimed } = status ?? {};
+  // It is told of for a while, and takes no space any more.
+  if (reclaimed !== undefined) return;
   const { hypervisor, kind, decision = "None" } = spec;
   const labels = { hypervisor, kind, ownership, decision };
   tallies.orphans.add(labels);
@@ -205,15 +204,16 @@ function claimState(object: KubeObject): string {
 }
 
 /** Each time that an object becomes Ready, how long it was not. */
-function timeReadiness(informer: Followed, seconds: Histogram<"kind">): () => void {
+function timeReadiness(
+  informer: Followed,
+  unready: Unready,
+  seconds: Histogram<"kind">,
+): () => void {
   return informer.on({
     updated: (object, old) => {
-      const ready = conditionOf(object, "Ready");
-      const before = conditionOf(old, "Ready");
-      if (ready?.status !== "True" || before?.status === "True") return;
-      const since = before?.lastTransitionTime ?? object.metadata.creationTimestamp ?? "";
-      const ms = Date.parse(ready.lastTransitionTime) - Date.parse(since);
-      if (ms >= 0) seconds.observe({ kind: object.kind }, ms / 1000);
+      const wasFor = unready.changed(object, old);
+      if (wasFor !== undefined) seconds.observe({ kind: object.kind }, wasFor);
     },
+    deleted: (old) => unready.gone(old),
   });
 }

@@ -72,10 +72,7 @@ export function createReports(options: ReportsOptions): Reports {
   return {
     opened: ({ id }) => metrics.opened(id, clock.monotonicMs()),
     operated: (object, operation, state) => tellOperation(options, { object, operation, state }),
-    failed: (object, failure, facts) => {
-      const tell = failure.isUnderWay === true ? tellWait : tellFailure;
-      tell(options, { object, failure, facts });
-    },
+    failed: (object, failure, facts) => tellFailure(options, { object, failure, facts }),
     became: (object, old) => tellReadiness(options, object, old),
   };
 }
@@ -142,8 +139,10 @@ interface Failed {
 }
 
 /** A failed attempt is told each time, which raises a count; a wait only when it begins. */
-function tellFailure({ events, log, metrics }: ReportsOptions, told: Failed): void {
+function tellFailure(options: ReportsOptions, told: Failed): void {
+  const { events, log, metrics } = options;
   const { object, failure, facts } = told;
+  if (failure.isUnderWay === true) return tellWait(options, told);
   const { category, message } = failure;
   const { step, attempts, retryInMs, isStalled } = facts;
   const isToTell = facts.isNew || isAttempt(category, facts);
@@ -159,18 +158,18 @@ function tellFailure({ events, log, metrics }: ReportsOptions, told: Failed): vo
   if (isStalling && attempts > 1) events.event(object, stallOf(category, attempts));
 }
 
+/** Something was tried; to look for what became of a lost reply, or for what is missing, is not. */
+function isAttempt(category: FailureCategory, { step, retryInMs }: FailureFacts): boolean {
+  const isRetried = retryInMs !== undefined && categoryPolicies[category].next === "retry";
+  return step !== undefined || isRetried;
+}
+
 /** Nothing is wrong: it goes on when what it needs has come. */
 function tellWait({ events, log }: ReportsOptions, { object, failure, facts }: Failed): void {
   if (!facts.isNew) return;
   const { category, message } = failure;
   log("info", "waits", { object: nameOf(object), category, cause: message });
   events.event(object, { type: "Normal", reason: failureReasons[category], message });
-}
-
-/** Something was tried; to look for what became of a lost reply, or for what is missing, is not. */
-function isAttempt(category: FailureCategory, { step, retryInMs }: FailureFacts): boolean {
-  const isRetried = retryInMs !== undefined && categoryPolicies[category].next === "retry";
-  return step !== undefined || isRetried;
 }
 
 function stallOf(category: FailureCategory, attempts: number): EventDetails {

@@ -19,7 +19,8 @@ export async function goWithout(
   if (isDeleting(turn.vm) && (await holdsNothing(turn))) return letGo(turn);
   if (isDeleting(turn.vm) && annotationOf(turn.vm.metadata, "forget")) return forgetVm(turn);
   const told = awayFailure(turn, name, failure);
-  return nextLookMs === undefined ? failVm(turn, told) : waitForLook(turn, told, nextLookMs);
+  if (nextLookMs === undefined) return failVm(turn, told);
+  return waitForLook(turn, told, { name, nextLookMs });
 }
 
 /** Answers of the hypervisor stay away, or nobody has asked it yet. */

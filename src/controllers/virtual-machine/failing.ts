@@ -85,7 +85,7 @@ function isNews({ memory, vm }: Turn, failure: Failure): boolean {
 export async function waitForLook(
   turn: Turn,
   failure: Failure,
-  nextLookMs: number,
+  { name, nextLookMs }: { readonly name: string; readonly nextLookMs: number },
 ): Promise<Outcome> {
   const { deps, memory, vm } = turn;
   const nowMs = deps.clock.nowMs();
@@ -96,8 +96,7 @@ export async function waitForLook(
   memory.toldAway = failure.category;
   endBeginning(turn);
   const described = isTold ? old : describeFailure(failure, { nowMs, old, attempts });
-  const name = `the Hypervisor ${vm.status?.hypervisor ?? vm.spec.hypervisorRef.name}`;
-  const waitingFor = { kind: "Dependency", name } as const;
+  const waitingFor = { kind: "Dependency", name: `Hypervisor ${name}` } as const;
   const state = { is: "failed", failure: described, isStalled: false, waitingFor } as const;
   await writeView(turn, { state, handled: handledOf(turn), ...placeOf(turn) });
   deps.reports.failed(turn.vm, failure, {

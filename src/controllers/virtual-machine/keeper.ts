@@ -93,9 +93,10 @@ async function reserveKeeper(
 }
 
 async function takeUp(turn: ConnectedTurn, claim: Claim, there: ClaimSpec): Promise<Outcome> {
-  const { node = "", preflightVolumes = [] } = there;
+  const { node = "", preflightVolumes = [], preflightNode } = there;
   const reservation = reservationOf(turn, claim, node);
-  const kept = { role: "Keeper", ...keptOf(there, claim.spec) } as const;
+  const listed = preflightNode === undefined ? {} : { preflightNode };
+  const kept = { role: "Keeper", ...listed, ...keptOf(there, claim.spec) } as const;
   return concludeKeeper(turn, claim, { ...reservation, preflightVolumes, kept });
 }
 
@@ -115,7 +116,7 @@ async function reserveNew(turn: ConnectedTurn, claim: Claim): Promise<Outcome> {
   }
   if (found.findings.length > 0) return failVm(turn, combined(found.findings));
   const { volumesBefore: preflightVolumes } = found;
-  return concludeKeeper(turn, claim, { ...reservation, preflightVolumes });
+  return concludeKeeper(turn, claim, { ...reservation, preflightVolumes, preflightNode: node });
 }
 
 function reservationOf(

@@ -8,11 +8,13 @@ import type {
   Failure,
   Leftover,
   Lock,
+  LockWork,
   Machine,
   NewDisk,
   Seen,
   Shape,
 } from "../../hypervisor/index.ts";
+import { formatTime } from "../../kernel/clock.ts";
 import type { Seed } from "./seed.ts";
 import type { Step } from "./steps.ts";
 
@@ -201,8 +203,30 @@ export function waitForOpen({ open }: PlanInput): Next {
 export function stepOrWait(input: PlanInput, step: Step, lock: Lock | undefined): Next {
   if (isUnsettled(input) && input.open?.intent === step.intent) return waitForOpen(input);
   if (lock === undefined) return { do: "step", step };
-  if (lock.state !== "Dead") return { do: "wait", kind: "Lock", name: lock.detail };
+  if (lock.state !== "Dead") return { do: "wait", kind: "Lock", name: lockText(lock) };
   return unlockStep(input, step, lock) ?? { do: "fail", failure: deadLock(step.operation, lock) };
+}
+
+/** As much as the status keeps of what is waited for. */
+const lockTextMax = 512;
+
+/** A lock that is not ours to break: its word, who holds it and since when, or who left it. */
+export function lockText({ detail, task, sinceMs, others, remedy }: Lock): string {
+  const holder =
+    others ?? (task === undefined || sinceMs === undefined ? undefined : { task, sinceMs });
+  return `${detail}${holderText(holder)}${remedy === undefined ? "" : `. ${remedy}`}`.slice(
+    0,
+    lockTextMax,
+  );
+}
+
+function holderText(holder: Partial<LockWork> | undefined): string {
+  if (holder === undefined) return "";
+  const { task = "", sinceMs = 0, endedMs, end } = holder;
+  const since = formatTime(sinceMs);
+  if (endedMs === undefined) return `, held by the task ${task} since ${since}`;
+  const how = end === undefined ? "" : ` (${end})`;
+  return `, left by the task ${task}, which ended at ${formatTime(endedMs)}${how}`;
 }
 
 /** Where an account may, the lock goes first; it is proven dead once more in the same step. */

@@ -2,7 +2,7 @@ import type { ClaimSpec } from "../../api/index.ts";
 import type { Failure, ForeignSeen, Leftover, Machine, Seen } from "../../hypervisor/index.ts";
 import { proposeNames } from "../../hypervisor/index.ts";
 import { jsonEqual } from "../../kernel/json.ts";
-import { basisOf, deadLock, isUnsettled, stepOrWait, waitForOpen } from "./next.ts";
+import { basisOf, deadLock, isUnsettled, lockText, stepOrWait, waitForOpen } from "./next.ts";
 import type { Cloning, Next, PlanInput } from "./next.ts";
 import { planVmDeletion } from "./plan-deletion.ts";
 import { planVmKeeperClosed } from "./plan-keeper.ts";
@@ -199,7 +199,7 @@ function planVmOpaque(
   seen: Extract<Seen, { at: "opaque" }>,
 ): Next {
   const { lock } = seen;
-  if (lock.state !== "Dead") return { do: "wait", kind: "Lock", name: lock.detail };
+  if (lock.state !== "Dead") return { do: "wait", kind: "Lock", name: lockText(lock) };
   if (isUnsettled(input)) return waitForOpen(input);
   const failure = deadLock(claim, lock);
   if (input.mayUnlock === true && input.huskHints !== undefined) {

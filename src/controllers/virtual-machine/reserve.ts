@@ -70,7 +70,8 @@ async function knownAhead(
   place: Elsewhere,
 ): Promise<readonly Failure[]> {
   const { memory, deps, vm } = turn;
-  const declaration = declarationOf(vm);
+  // What was found without a node, or on another one, says nothing of this one.
+  const declaration = `${place.node ?? ""} ${declarationOf(vm)}`;
   const nowMs = deps.clock.monotonicMs();
   const isKnown = memory.ahead?.declaration === declaration && nowMs < memory.ahead.untilMs;
   if (memory.ahead !== undefined && isKnown) return memory.ahead.findings;
@@ -117,14 +118,16 @@ async function lookAhead(
   });
   return {
     findings: [...own.filter((failure) => failure !== undefined), ...other],
-    reservation: { ...reservation, preflightVolumes: volumesBefore },
+    reservation: { ...reservation, preflightVolumes: volumesBefore, preflightNode: node },
   };
 }
 
 /** What needs no node to be found out: the quota, and whose the id is that was chosen. */
 async function ofItsOwn(turn: ConnectedTurn, desired: Desired): Promise<Failure[]> {
   const { externalId = "0" } = turn.vm.spec;
-  const reservation = reservationOf(turn, desired, { node: "", externalId });
+  // Nothing is reserved yet, so no identity is drawn either.
+  const nobody = { node: "", externalId, identity: turn.vm.status?.identity ?? "" };
+  const reservation = reservationOf(turn, desired, nobody);
   const claim = turn.deps.ledger.draft(reservation);
   const tooMuch = quotaFailure(turn, reservation, turn.deps.ledger.heldBeside(reservation));
   const own = [tooMuch, await chosenIdFailure(turn, claim)];
@@ -212,7 +215,11 @@ function tellReserved(
 function reservationOf(
   { vm, deps, connection }: ConnectedTurn,
   desired: Desired,
-  { node, externalId }: { readonly node: string; readonly externalId: string },
+  {
+    node,
+    externalId,
+    identity = vm.status?.identity ?? deps.random.uuid(),
+  }: { readonly node: string; readonly externalId: string; readonly identity?: string },
 ): Reservation {
   const { name, systemId } = connection;
   return {
@@ -220,7 +227,7 @@ function reservationOf(
     hypervisor: { name, systemId },
     externalId,
     idChosenBy: vm.spec.externalId === undefined ? "Berth" : "User",
-    identity: vm.status?.identity ?? deps.random.uuid(),
+    identity,
     node,
     preflightVolumes: [],
     resources: resourcesOf(desired),

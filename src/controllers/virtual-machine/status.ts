@@ -19,7 +19,7 @@ export type VmState =
       readonly is: "failed";
       readonly failure: StatusFailure;
       readonly isStalled: boolean;
-      /** What has to come before anything is tried again. */
+      /** Whose end it waits for, where no time of its own says when it is tried again. */
       readonly waitingFor?: Waiting;
     }
   | {
@@ -64,7 +64,7 @@ export function statusOf(vm: VirtualMachine, view: VmView, nowMs: number): Virtu
     ...deletionPolicyPart(vm, claim),
     operation,
     failure: failureOf(view, old.failure),
-    waitingFor: waitOf(state, waitingFor, nowMs),
+    waitingFor: waitingPart(state, waitingFor, nowMs),
     conditions: [...conditionsOf(vm, view, nowMs)],
   });
 }
@@ -106,20 +106,13 @@ function deletionPolicyPart(
   return { deletionPolicy: spec.deletionPolicy ?? whenAbsent };
 }
 
-function waitOf(
+function waitingPart(
   state: VmState,
   old: VirtualMachineStatus["waitingFor"],
   nowMs: number,
 ): VirtualMachineStatus["waitingFor"] {
-  if (state.is !== "waiting" && state.is !== "failed") return undefined;
-  return state.waitingFor && since(state.waitingFor, old, nowMs);
-}
-
-function since(
-  waiting: Waiting,
-  old: VirtualMachineStatus["waitingFor"],
-  nowMs: number,
-): NonNullable<VirtualMachineStatus["waitingFor"]> {
+  const waiting = "waitingFor" in state ? state.waitingFor : undefined;
+  if (waiting === undefined) return undefined;
   const isSame = old?.kind === waiting.kind && old.name === waiting.name;
   return { ...waiting, since: isSame ? old.since : formatTime(nowMs) };
 }

@@ -82,8 +82,9 @@ async function findReleased(
     const isAsleep = seen.at === "ours";
     const machine = isAsleep ? seen.machine : foreignMachine(seen, ["Released"]);
     if (machine === undefined) continue;
-    const { origin, volumes = [], preflightVolumes = [], idChosenBy } = spec;
-    const kept = { origin, volumes, preflightVolumes, idChosenBy, everStood: true };
+    const { origin, volumes = [], preflightVolumes = [], preflightNode, idChosenBy } = spec;
+    const listed = preflightNode === undefined ? {} : { preflightNode };
+    const kept = { origin, volumes, preflightVolumes, ...listed, idChosenBy, everStood: true };
     found.push({ machine, claim: spec, kept });
   }
   return found.length === 1 ? found[0] : undefined;

@@ -12,6 +12,7 @@ export const claim: ClaimedMachine = {
   owner: { namespace: "prod", name: "web" },
   node: "pve1",
   preflightVolumes: [],
+  preflightNode: "pve1",
   reservedAt: "2026-01-02T03:04:05Z",
 };
 

@@ -100,6 +100,13 @@ describe("a volume that nothing refers to", () => {
     assert.deepEqual(await proofs(scene, named), ["Claimed"]);
   });
 
+  it("on a node that it was moved to may be older than the machine", async () => {
+    const moved = { ...claim, preflightNode: "pve2" };
+    assert.deepEqual(await proofs({ listed: stray }, moved), ["Unattributed"]);
+    const { preflightNode: _unknown, ...adopted } = claim;
+    assert.deepEqual(await proofs({ listed: stray }, adopted), ["Unattributed"]);
+  });
+
   it("on shared storage may be another cluster's, unless the storage is said to be ours", async () => {
     const scene = { storages: [{ ...zfs, shared: 1 }], listed: stray };
     assert.deepEqual(await proofs(scene), ["Unattributed"]);

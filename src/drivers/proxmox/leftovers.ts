@@ -94,6 +94,8 @@ async function onStorage(
   const around = {
     isPrivate: isPrivate(storage, context.settings.exclusiveStorages ?? []),
     isMarked: machine.isOurs,
+    // A machine that was moved has not seen the own storages of its new node before.
+    isSeen: storage.isShared || claim.preflightNode === node,
   };
   const names = new Set([...machine.referenced].map(nameWithoutStorage));
   return answered(
@@ -115,14 +117,14 @@ async function onStorage(
 function proofOf(
   volume: string,
   claim: ClaimedMachine,
-  around: { readonly isPrivate: boolean; readonly isMarked: boolean },
+  around: { readonly isPrivate: boolean; readonly isMarked: boolean; readonly isSeen: boolean },
 ): Leftover["proof"] {
   const { preflightVolumes: before } = claim;
   if (before?.includes(volume) === true) return "Before";
   if (claim.volumes?.some(({ id }) => id === volume) === true) return "Claimed";
-  return wasListed(before, volume) && around.isPrivate && around.isMarked
-    ? "MadeUnderMark"
-    : "Unattributed";
+  const { isPrivate: isAlone, isMarked, isSeen } = around;
+  const isMade = wasListed(before, volume) && isAlone && isMarked && isSeen;
+  return isMade ? "MadeUnderMark" : "Unattributed";
 }
 
 function wasListed(before: readonly string[] | undefined, volume: string): boolean {

@@ -1,4 +1,4 @@
-import type { Lock, LockKind } from "../../hypervisor/index.ts";
+import type { Lock, LockKind, LockWork } from "../../hypervisor/index.ts";
 import type { ListedTask } from "./tasks.ts";
 import { present } from "./translate/present.ts";
 
@@ -56,11 +56,25 @@ export function judgeLock(
   const kind = lockKind(lock);
   const last = tasks.find((task) => lockTasks[lock]?.includes(task.type));
   if (last === undefined || last.user !== user || last.endedWell) {
-    const isHeld = last?.isRunning === true;
-    return { kind, detail: lock, state: isHeld ? "Held" : "Unknown" };
+    return { kind, detail: lock, ...othersLock(last, machine) };
   }
   if (last.isRunning) return { kind, detail: lock, state: "Held", ...workOf(last) };
   return deadLock(lock, machine, last);
+}
+
+/** Anybody else's is never broken: who waits for it is told whose it is, and how it is cleared. */
+function othersLock(
+  last: ListedTask | undefined,
+  { externalId, node }: LockedMachine,
+): Pick<Lock, "state" | "others" | "remedy"> {
+  const others = last === undefined || last.endedWell ? undefined : othersWork(last);
+  if (last?.isRunning === true) return { state: "Held", ...present({ others }) };
+  const remedy = `If nobody works on it any more, on ${node}, as root: qm unlock ${externalId}`;
+  return { state: "Unknown", remedy, ...present({ others }) };
+}
+
+function othersWork({ task, user, startMs, endMs, end }: ListedTask): LockWork {
+  return { task, user, sinceMs: startMs, ...present({ endedMs: endMs, end }) };
 }
 
 /** The work behind a lock: which, since when, and how it ended. */

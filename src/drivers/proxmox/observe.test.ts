@@ -264,9 +264,27 @@ describe("a lock on our machine", () => {
     return seen.machine.lock;
   };
 
-  it("is held while somebody works, whoever it is", async () => {
-    const lock = await read("backup", [running("vzdump", "root@pam")]);
+  it("is held while somebody works, whoever it is, and says whose work it is", async () => {
+    const { others, ...lock } = (await read("backup", [running("vzdump", "root@pam")])) ?? {};
     assert.deepEqual(lock, { kind: "Backup", detail: "backup", state: "Held" });
+    const task = upid("vzdump", id, "root@pam");
+    assert.deepEqual([others?.user, others?.task], ["root@pam", task]);
+    assert.equal(others?.sinceMs, Number.parseInt(task.split(":")[4] ?? "", 16) * 1000);
+    assert.equal(others?.endedMs, undefined);
+  });
+
+  it("of somebody else's dead work says how that ended, and what a person can do", async () => {
+    const lock = await read("backup", [ended("vzdump", "unexpected status", "root@pam")]);
+    assert(lock);
+    assert.deepEqual([lock.state, lock.task], ["Unknown", undefined], "it is not ours to break");
+    assert.deepEqual(
+      [lock.others?.task, lock.others?.end],
+      [upid("vzdump", id, "root@pam"), "unexpected status"],
+    );
+    assert.match(lock.remedy ?? "", /If nobody works on it any more, on pve1, as root: qm unlock/);
+    const unseen = await read("backup", []);
+    const { others: _, ...rest } = lock;
+    assert.deepEqual(unseen, rest);
   });
 
   it("that outlived its task is dead only if the task was ours", async () => {

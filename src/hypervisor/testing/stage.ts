@@ -76,6 +76,7 @@ export class Bench {
       owner: { namespace: "conformance", name },
       node: this.stage.node,
       preflightVolumes: [],
+      preflightNode: this.stage.node,
       reservedAt: new Date(this.stage.nowMs()).toISOString(),
     };
   }

@@ -11,6 +11,7 @@ const remains: Remains = {
   records: 43,
   declared: 1,
   ids: 1,
+  things: 1,
   starts: 1,
 };
 
@@ -33,8 +34,8 @@ describe("the law that nothing grows for ever", () => {
   });
 
   it("is broken by more Claims, Orphans or Events than anything explains", () => {
-    assert.throws(broken(objects("berth.dev/claims", 3)), /3 Claims/);
-    assert.throws(broken(objects("berth.dev/orphans", 2)), /2 Orphans/);
+    assert.throws(broken(objects("berth.dev/claims", 4)), /4 Claims/);
+    assert.throws(broken(objects("berth.dev/orphans", 3)), /3 Orphans/);
     assert.throws(broken(objects("core/events", 151)), /151 Events/);
   });
 });

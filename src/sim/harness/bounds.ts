@@ -10,23 +10,26 @@ export interface Remains {
   readonly declared: number;
   /** Ids for which a machine was ever asked for. */
   readonly ids: number;
+  /** Machines, volumes and files on the clusters, and ids under which people did something. */
+  readonly things: number;
   /** How often a program of Berth's was started. */
   readonly starts: number;
 }
 
-/** Of one object a program tells in a burst, and then once in five minutes; see event-recorder.ts. */
+/** Of one object a program tells in a burst, and then once in five minutes. */
 const eventsEach = 30;
 
 /**
  * Law "bounds": the disk holds one record for each living object, and what Berth writes for itself
  * is bounded by what was declared and not by how often something went wrong.
  */
-export function demandBounds({ objects, records, declared, ids, starts }: Remains): void {
+export function demandBounds({ objects, records, declared, ids, things, starts }: Remains): void {
   const living = [...objects.values()].reduce((sum, count) => sum + count, 0);
   demandAtMost("records on the disk", records, living);
   const of = (bucket: string): number => objects.get(bucket) ?? 0;
-  demandAtMost("Claims", of("berth.dev/claims"), ids + declared);
-  demandAtMost("Orphans", of("berth.dev/orphans"), ids);
+  // An id that somebody took or left something under is not used, and rests.
+  demandAtMost("Claims", of("berth.dev/claims"), ids + things + declared);
+  demandAtMost("Orphans", of("berth.dev/orphans"), ids + things);
   // The two Hypervisors and their images tell, too.
   demandAtMost("Events", of("core/events"), (declared + 4) * eventsEach * starts);
 }

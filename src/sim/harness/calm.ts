@@ -54,25 +54,12 @@ const remedies: Readonly<Record<string, (stuck: Stuck, helpers: Helpers) => Answ
     if (lost !== undefined) return isThere ? `${lost} is there` : () => people.retryAll();
     return isThere ? () => hands.clear(site, id) : `there is no volume of ${id}`;
   },
-  ReplacementRequired: ({ vm, site, id, name, message }, { people }) => {
-    // A machine that was let go of is taken back as it is, and its disks may have grown since.
-    const found = new Map(
-      [...message.matchAll(/disks\[(\w+)\]\.size \(it has (\w+)\)/g)].map(
-        ([, disk = "", size = ""]) => [disk, size],
-      ),
-    );
-    const config = site.text(/machine (\d+) stands/.exec(message)?.[1] ?? id) ?? "";
-    if (
-      found.size === 0 ||
-      [...found.values()].some((size) => !config.includes(`size=${size.replace("i", "")}`))
-    ) {
-      return "its disks are not so";
-    }
-    const disks = vm.spec.disks?.map((disk) => ({
-      ...disk,
-      size: found.get(disk.name) ?? disk.size,
-    }));
-    return () => people.change(name, { spec: { disks } });
+  ReplacementRequired: declareSizes,
+  ConfigurationError: (stuck, helpers) => {
+    const { site, id, message } = stuck;
+    if (!/HA managed/.test(message)) return declareSizes(stuck, helpers);
+    const isWatched = site.model.cluster.state.ha[`vm:${id}`] !== undefined;
+    return isWatched ? () => helpers.hands.letGo(site, id) : `nothing watches over ${id}`;
   },
   CreationFailed: ({ site, name, message }, { people }) => {
     // Its own disk is gone: of that machine nothing can be made any more.
@@ -82,6 +69,23 @@ const remedies: Readonly<Record<string, (stuck: Stuck, helpers: Helpers) => Answ
     return () => people.delete(name);
   },
 };
+
+/** Disks may have grown by hand, or since a machine was let go of: then they are declared so. */
+function declareSizes({ vm, site, id, name, message }: Stuck, { people }: Helpers): Answer {
+  const found = new Map(
+    [...message.matchAll(/disks\[(\w+)\]\.size \(it has (\w+)\)/g)].map(
+      ([, disk = "", size = ""]) => [disk, size],
+    ),
+  );
+  const config = site.text(/machine (\d+) stands/.exec(message)?.[1] ?? id) ?? "";
+  const isFalse = (size: string): boolean => !config.includes(`size=${size.replace("i", "")}`);
+  if (found.size === 0 || [...found.values()].some(isFalse)) return "its disks are not so";
+  const disks = vm.spec.disks?.map((disk) => ({
+    ...disk,
+    size: found.get(disk.name) ?? disk.size,
+  }));
+  return () => people.change(name, { spec: { disks } });
+}
 
 /**
  * Does for machines that are stuck what their failures ask of a person. First each has to be true:

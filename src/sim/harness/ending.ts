@@ -12,7 +12,7 @@ export function demandNothingLeft({ sites, records }: World): void {
     for (const what of leftOn(site, records)) {
       throw new Violation(2, `nothing is declared, and ${what} is on ${site.name}`);
     }
-    for (const line of changesOn(site)) {
+    for (const line of changesOn(site, records)) {
       throw new Violation(2, `nothing is declared, and ${site.name} is not as it was: ${line}`);
     }
   }
@@ -35,14 +35,26 @@ function* leftOn(site: Site, records: Records): Generator<string> {
   }
 }
 
-/** Files, pools, HA and rights that came or went. What a machine that was let go of uses, it keeps. */
-function changesOn(site: Site): string[] {
-  const { before, model, guests } = site;
-  const changes = differences(before, inventoryOf(model.cluster.state));
-  const files = [...guests.keys()].map((id) => site.text(id) ?? "");
+/** Whether something is left of which no Orphan tells yet. */
+export function hasUntold({ sites, records }: World): boolean {
+  return [...sites.values()].some((site) => changesOn(site, records).length > 0);
+}
+
+/**
+ * Files, pools, HA and rights that came or went. What a machine that was let go of uses, it keeps,
+ * and of what nobody knew any more an Orphan tells.
+ */
+function changesOn(site: Site, { orphans }: Records): string[] {
+  const changes = differences(site.before, inventoryOf(site.model.cluster.state));
+  if (changes.length === 0) return [];
+  const files = [...site.guests.keys()].map((id) => site.text(id) ?? "");
+  const told = [...orphans.values()]
+    .filter(({ spec }) => spec.hypervisor === site.name)
+    .map(({ spec }) => spec.externalId);
+  const known = [...files, ...told];
   return changes.filter((line) => {
     const name = line.slice(line.lastIndexOf("/") + 1);
-    return !line.startsWith("+") || !files.some((file) => file.includes(name));
+    return !line.startsWith("+") || !known.some((text) => text.includes(name));
   });
 }
 
@@ -61,12 +73,18 @@ export async function demandSilence({ sites, metrics }: World): Promise<void> {
 }
 
 /** Law "bounds": what the store keeps when everything may be forgotten that is long past. */
-export async function demandSmall({ house, records, sites, metrics, clock }: World): Promise<void> {
+export async function demandSmall({ house, records, sites, starts, clock }: World): Promise<void> {
   const { store, disk } = house;
   if (store === undefined) throw new Error("the API is down");
   await store.compact(clock.nowMs() + 24 * 3_600_000);
   const objects = new Map([...records.writes.keys()].map((of) => [of, store.count(of)]));
   const ids = [...sites.values()].reduce((sum, { creates }) => sum + creates.size, 0);
-  const starts = metrics.length;
-  demandBounds({ objects, records: disk.recordCount(), declared: records.declared, ids, starts });
+  const things = [...sites.values()].reduce((sum, site) => sum + thingsOn(site), 0);
+  const { declared } = records;
+  demandBounds({ objects, records: disk.recordCount(), declared, ids, things, starts });
+}
+
+function thingsOn({ model, handled }: Site): number {
+  const { guests, volumes } = model.cluster.state;
+  return handled.size + Object.keys(guests).length + Object.values(volumes).flat().length;
 }

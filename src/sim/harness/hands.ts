@@ -1,15 +1,10 @@
 import type { Dice } from "./dice.ts";
+import { diskHands, type Found } from "./hands-disks.ts";
 import { isProvable } from "./provable.ts";
 import type { Site } from "./site.ts";
 import type { World } from "./world.ts";
 
 const strangerUuid = "00000000-0000-4000-8000-00000000f00d";
-
-/** A machine, and where it is. */
-interface Found {
-  readonly site: Site;
-  readonly id: string;
-}
 
 /** What a stranger's machine has in common with one that was there before. */
 interface Likeness {
@@ -21,6 +16,8 @@ interface Likeness {
 export class Hands {
   readonly #world: World;
   readonly #dice: Dice;
+  /** Somebody changed what no list of a hypervisor shows. */
+  didUnseen = false;
 
   constructor(world: World, dice: Dice) {
     this.#world = world;
@@ -63,15 +60,27 @@ export class Hands {
     this.#say(found.site, `deletes the machine ${found.id}`);
   }
 
+  /** A machine that stood is taken away, whole or only its file. Answers which. */
+  takeAway(): Found | undefined {
+    const found = this.#anyOfBerth((site, id) => {
+      return this.#world.records.claimOf(site.name, id)?.spec.everStood === true;
+    });
+    if (found === undefined) return undefined;
+    if (this.#dice.chance(0.5)) this.#lose(found);
+    else this.#destroy(found.site, found.id);
+    this.#say(found.site, `takes the machine ${found.id} away`);
+    return found;
+  }
+
   /** Somebody takes a machine to another node with its disks, where it stays off. */
-  moveMachine(): void {
+  moveMachine(): Found | undefined {
     const found = this.#anyOfBerth();
-    if (found === undefined) return;
+    if (found === undefined) return undefined;
     const { site, id } = found;
     const from = site.model.cluster.nodeOfGuest(Number(id));
     const to = this.#dice.pick(["pve1", "pve2"]);
-    if (from === undefined || from === to || site.value(id, "lock") !== undefined) return;
-    if (site.model.cluster.state.nodes.some(({ isOnline }) => !isOnline)) return;
+    if (from === undefined || from === to || site.value(id, "lock") !== undefined) return undefined;
+    if (site.model.cluster.state.nodes.some(({ isOnline }) => !isOnline)) return undefined;
     site.model.killMachine(Number(id));
     const text = site.text(id) ?? "";
     site.model.removeGuestFile(Number(id));
@@ -79,6 +88,7 @@ export class Hands {
     moveVolumes(site, id, { from, to });
     site.touched();
     this.#say(site, `moves ${id} from ${from} to ${to}`);
+    return found;
   }
 
   /**
@@ -111,8 +121,10 @@ export class Hands {
   /** Somebody removes a guest's file, and its volumes stay. */
   loseFile(): void {
     const found = this.#anyOfBerth();
-    if (found === undefined) return;
-    const { site, id } = found;
+    if (found !== undefined) this.#lose(found);
+  }
+
+  #lose({ site, id }: Found): void {
     site.model.killMachine(Number(id));
     site.model.removeGuestFile(Number(id));
     site.guests.delete(id);
@@ -189,19 +201,39 @@ export class Hands {
   leaveVolume(): void {
     const site = this.#anySite();
     const free = this.#dice.pick([String(this.#dice.between(100, 120)), "300", "301"]);
-    const id = this.#dice.pickAny(this.#bereft(site)) ?? free;
-    const isFree = id !== free || !this.#isClaimed(site, id);
-    if (site.text(id) !== undefined || !isFree || this.#isBusy(site, id)) return;
+    const bereft = this.#dice.pickAny(this.#bereft(site));
+    if (bereft !== undefined) this.leaveVolumeBehind({ site, id: bereft });
+    else if (!this.#isClaimed(site, free)) this.#leave({ site, id: free }, "pve1");
+  }
+
+  /** The same on every node, under an id that nobody has yet. */
+  leaveVolumesUnder({ site, id }: Found): void {
+    if (this.#isClaimed(site, id)) return;
+    for (const node of site.nodes) this.#leave({ site, id }, node);
+  }
+
+  /** The same where a machine was that is gone and is not to be made anew. */
+  leaveVolumeBehind({ site, id }: Found): void {
+    const node = this.#world.records.claimOf(site.name, id)?.spec.node;
+    if (node !== undefined && this.#bereft(site).includes(id)) this.#leave({ site, id }, node);
+  }
+
+  #leave({ site, id }: Found, node: string): void {
+    if (site.text(id) !== undefined || this.#isBusy(site, id)) return;
     const { volumes: backings } = site.model.cluster.state;
-    backings["pve1:rpool/data"] ??= [];
-    const volumes = backings["pve1:rpool/data"];
+    const backing = `${node}:rpool/data`;
+    backings[backing] ??= [];
+    const volumes = backings[backing];
     const name = `vm-${id}-disk-${this.#dice.between(0, 3)}`;
+    // One with the very name that the Claim knows could not be told from Berth's by anybody.
+    const claim = this.#world.records.claimOf(site.name, id)?.spec ?? {};
+    if (isProvable(claim, { backing, name })) return;
     if (volumes.some((volume) => volume.name === name)) return;
     const sizes = { sizeBytes: 1024 ** 3, usedBytes: 0, createdMs: 0 };
     volumes.push({ name, content: "images", format: "raw", vmid: Number(id), ...sizes });
-    site.volumes.set(`pve1:rpool/data/${name}`, { by: "person", uid: undefined });
+    site.volumes.set(`${backing}/${name}`, { by: "person", uid: undefined });
     site.touched();
-    this.#say(site, `leaves the volume ${name}`);
+    this.#say(site, `leaves the volume ${name} on ${node}`);
   }
 
   /** Ids under which a machine of Berth's stood that is gone, and is not to be made anew. */
@@ -236,6 +268,39 @@ export class Hands {
     this.#say(site, `attaches the disk ${name} to ${id}`);
   }
 
+  /** Somebody does something to a disk of Berth's machine. */
+  changeDisk(how: keyof typeof diskHands): void {
+    const found = this.#anyOfBerth();
+    if (found === undefined) return;
+    const { volumes = [] } = this.#world.records.claimOf(found.site.name, found.id)?.spec ?? {};
+    const isClaimed = (name: string): boolean => volumes.some(({ id }) => id.endsWith(`:${name}`));
+    const done = diskHands[how]({ ...found, isClaimed }, this.#dice);
+    if (done === undefined) return;
+    this.didUnseen = true;
+    this.#say(found.site, done);
+  }
+
+  /** Somebody has high availability watch over a machine, for a while or for good. */
+  watchOver(): void {
+    const found = this.#anyOfBerth();
+    if (found === undefined) return;
+    const { site, id } = found;
+    const { cluster } = site.model;
+    // A machine whose disks are its node's cannot be taken over by another one.
+    if (cluster.state.nodes.some(({ isOnline }) => !isOnline)) return;
+    cluster.state.ha[`vm:${id}`] = { state: site.isRunning(id) ? "started" : "stopped" };
+    cluster.wakeHa();
+    this.#say(site, `puts ${id} under high availability`);
+    if (this.#dice.chance(0.5)) return;
+    this.#world.clock.after(this.#dice.between(5_000, 60_000), () => this.letGo(site, id));
+  }
+
+  /** Takes a machine out of high availability. */
+  letGo(site: Site, id: string): void {
+    Reflect.deleteProperty(site.model.cluster.state.ha, `vm:${id}`);
+    this.#say(site, `takes ${id} out of high availability`);
+  }
+
   /** What a remedy asks of a person. */
   clearLock(site: Site, id: string): void {
     site.model.setLock(Number(id), undefined);
@@ -258,6 +323,7 @@ export class Hands {
       for (const volume of own) volumes.splice(volumes.indexOf(volume), 1);
       for (const volume of own) site.goneByHand.add(volume);
     }
+    Reflect.deleteProperty(site.model.cluster.state.ha, `vm:${id}`);
     site.guests.delete(id);
     site.backups.delete(id);
     site.personActed(id);
@@ -282,11 +348,12 @@ export class Hands {
   }
 
   /** A machine of Berth's on which nothing is under way at this moment. */
-  #anyOfBerth(): Found | undefined {
+  #anyOfBerth(isOne: (site: Site, id: string) => boolean = () => true): Found | undefined {
     const site = this.#anySite();
     const ids = [...site.guests]
       .filter(([id, { by }]) => by === "berth" && !this.#isBusy(site, id))
-      .map(([id]) => id);
+      .map(([id]) => id)
+      .filter((id) => isOne(site, id));
     const id = this.#dice.pickAny(ids);
     return id === undefined ? undefined : { site, id };
   }

@@ -2,15 +2,17 @@ import type { VirtualMachine } from "../../api/index.ts";
 import type { Release } from "../proxmox/index.ts";
 import { demandSpec, remedyAll } from "./calm.ts";
 import { Dice } from "./dice.ts";
-import { demandNothingLeft, demandSilence, demandSmall } from "./ending.ts";
+import { demandNothingLeft, demandSilence, demandSmall, hasUntold } from "./ending.ts";
 import { Hands } from "./hands.ts";
+import { demandClosed, demandHeldFor, demandOwnAddresses } from "./laws-rest.ts";
 import { isPaused, People } from "./people.ts";
 import { isReady } from "./readiness.ts";
 import { Script, type Step } from "./script.ts";
+import { demandSameAsPlain } from "./twin.ts";
 import { nextTurn } from "./turns.ts";
 import { healWorld, troubleMenu } from "./troubles.ts";
 import { Violation } from "./violation.ts";
-import { World, type Home } from "./world.ts";
+import { World, type Home, type WorldOptions } from "./world.ts";
 
 export interface HistoryOptions {
   readonly seed: number;
@@ -38,15 +40,21 @@ export interface HistoryResult {
 const troubleEventsLeast = 250;
 /** Far more than any history needs: whoever gets there repeats itself. */
 const eventsMost = 12_000;
+/** To make everything once more takes a fifth of a history, so it is done for one in so many. */
+const plainEvery = 20;
 const convergeMs = 40 * 60_000;
 /** A change by hand is seen at the next tick, or when a stalled machine is looked at again. */
 const noticeMs = 40_000;
 const stalledMs = 16 * 60_000;
+/** Every machine is looked at once an hour, a fifth sooner or later. */
+const resyncMs = 75 * 60_000;
 /** Who asks for another try has its outcome by then, in most cases. */
 const answerMs = 60_000;
 const settleMs = 150_000;
 const restMs = 45_000;
 const removeMs = 40 * 60_000;
+/** What nobody knows of any more is told by a sweep, when it was seen for an hour. */
+const sweptMs = 120 * 60_000;
 
 /**
  * One history: Berth is installed, people declare machines, and for some minutes whatever the seed
@@ -67,6 +75,7 @@ export async function runHistory(options: HistoryOptions): Promise<HistoryResult
 class History {
   readonly #seed: number;
   readonly #dice: Dice;
+  readonly #options: WorldOptions;
   readonly #world: World;
   readonly #people: People;
   readonly #hands: Hands;
@@ -85,12 +94,13 @@ class History {
     this.#stepDice = Dice.of(seed, "steps");
     this.#isPatient = dice.chance(0.3);
     const release = (): Release => dice.pick(["8.4", "9.2", "9.2", "7.4"]);
-    this.#world = new World({
+    this.#options = {
       seed,
       home: dice.chance(0.7) ? "embedded" : "replicas",
       releases: { east: release(), west: release() },
       listen,
-    });
+    };
+    this.#world = new World(this.#options);
     this.#people = new People(this.#world, this.#stepDice);
     this.#hands = new Hands(this.#world, this.#stepDice);
   }
@@ -182,6 +192,7 @@ class History {
       this.#people.resumeAll();
       await this.#pass(noticeMs);
     }
+    await this.#showUnseen();
     await this.#waitUntil(areWell);
     for (let round = 0; round < 8; round++) {
       const isSettled = (): boolean => this.#isQuiet() && all().every(isSettledVm);
@@ -200,6 +211,14 @@ class History {
       demandSpec(vm, world);
     }
     await this.#demandRest();
+    if (this.#seed % plainEvery === 0) await demandSameAsPlain(world, this.#options);
+  }
+
+  /** What no list of a hypervisor shows is seen within the hour, or when somebody asks. */
+  async #showUnseen(): Promise<void> {
+    if (!this.#hands.didUnseen) return;
+    if (!this.#isPatient) this.#people.retryAll();
+    await this.#pass(this.#isPatient ? resyncMs : noticeMs);
   }
 
   /** Until Berth looks again by itself; most people tell it to, and wait for the answer only. */
@@ -224,7 +243,7 @@ class History {
     if (written > 0) throw new Violation(8, `${written} objects were written while all rests`);
     const sent = hypervisorWrites() - effects;
     if (sent > 0) throw new Violation(8, `${sent} changes were sent while all rests`);
-    this.#demandKnown();
+    this.#demandOrder();
   }
 
   /** Nothing was written for so long. */
@@ -252,17 +271,22 @@ class History {
       await this.#waitUntil(() => records.vms.size === 0);
     }
     if (records.vms.size > 0) throw new Violation(8, `cannot be deleted: ${this.#unsettled()}`);
-    this.#demandKnown();
-    demandNothingLeft(this.#world);
+    this.#demandOrder();
+    await this.#passUntil(() => !hasUntold(world), sweptMs);
+    demandNothingLeft(world);
     await demandSilence(this.#world);
     await this.#passWhile(demandSmall(this.#world));
   }
 
-  /** Law "order": who watched all the time knows what there is. */
-  #demandKnown(): void {
-    const { watchers, records } = this.#world;
-    watchers.vms.demandKnows(records.vms);
-    watchers.claims.demandKnows(records.claims);
+  /** Nothing is open, what is held has an owner, and who watched all the time knows it all. */
+  #demandOrder(): void {
+    const { watchers, records, sites } = this.#world;
+    const { vms, claims, images, orphans } = records;
+    for (const objects of [vms, images, orphans]) demandClosed(objects.values());
+    demandHeldFor(claims.values(), vms.values());
+    for (const site of sites.values()) demandOwnAddresses(site.filesOfBerth());
+    watchers.vms.demandKnows(vms);
+    watchers.claims.demandKnows(claims);
   }
 
   /** Lets time pass until something that takes time is over. */
@@ -316,7 +340,7 @@ class History {
 
 /** As declared, and nobody deletes it. */
 function isWell(vm: VirtualMachine): boolean {
-  return isReady(vm) && !isDeleting(vm) && isSettledVm(vm);
+  return isReady(vm) && !isDeleting(vm) && isSettledVm(vm) && vm.status?.failure === undefined;
 }
 
 /** Ready, or stopped by something that it names and that time alone will not mend. */
@@ -325,7 +349,7 @@ function isSettledVm(vm: VirtualMachine): boolean {
   const { operation, failure, plan } = vm.status ?? {};
   // Changes that wait for a person's word.
   if (plan !== undefined && !isDeleting(vm)) return true;
-  if (isReady(vm) && !isDeleting(vm)) return operation === undefined && failure === undefined;
+  if (isReady(vm) && !isDeleting(vm) && failure === undefined) return operation === undefined;
   return isStalled(vm) && vm.status?.observedGeneration === vm.metadata.generation;
 }
 

@@ -45,7 +45,25 @@ describe("the law of how much goes on at once", () => {
   });
 
   it("counts workers, and neither requests nor guests", () => {
-    const processes = on("pve1", "qmstart:1", "PUT /nodes/{node}/qemu/{vmid}/config", "guest:1");
-    assert.deepEqual(workersOf(processes), on("pve1", "qmstart:1"));
+    const names = ["qmstart:1", "PUT /nodes/{node}/qemu/{vmid}/config", "guest:1", "qmstop:2"];
+    assert.deepEqual(counted(names), ["qmstart:1", "qmstop:2"]);
+  });
+
+  it("counts a machine once, and every clone", () => {
+    assert.deepEqual(counted(["qmreboot:1", "qmstart:1", "qmstart:2"]), ["qmstart:1", "qmstart:2"]);
+    assert.deepEqual(counted(["qmclone:9", "qmclone:9"]), ["qmclone:9", "qmclone:9"]);
+  });
+
+  it("does not count what others began, nor what nobody remembers", () => {
+    const names = ["qmstart:1", "qmstart:2", "qmstart:3"];
+    assert.deepEqual(counted(names, ["b", "root@pam", "b"]), ["qmstart:1", "qmstart:3"]);
+    assert.deepEqual(counted(names, ["b", "b"]), ["qmstart:1", "qmstart:2"]);
   });
 });
+
+/** What counts of these workers; of each the user whose task it is, or nobody knows it. */
+function counted(names: string[], users = names.map(() => "b")): string[] {
+  const processes = names.map((name, pid) => ({ pid, node: "pve1", name }));
+  const tasks = users.map((user, pid) => ({ pid, user }));
+  return workersOf(processes, { tasks, user: "b" }).map(({ name }) => name);
+}

@@ -16,7 +16,7 @@ type Limits = Pick<Hypervisor["spec"], "slots" | "storages">;
 
 /**
  * Law 6: no more goes on at once than the Hypervisor allows, on it, on each of its nodes, and in
- * copies onto a storage. Only Berth has workers begun in a history.
+ * copies onto a storage.
  */
 export function demandSlots(
   where: string,
@@ -40,9 +40,29 @@ export function demandSlots(
   }
 }
 
-/** The workers among processes: the others are requests that are being answered, and guests. */
-export function workersOf(processes: readonly Work[]): Work[] {
-  return processes.filter(({ name }) => !name.includes("/") && !name.startsWith("guest:"));
+/** A process of a cluster, and a task as the cluster remembers it. */
+type ProcessOf = Work & { readonly pid: number };
+type TaskOf = Pick<ClusterState["nodes"][number]["tasks"][number], "pid" | "user" | "endMs">;
+
+/**
+ * The work of one user among processes: the others are requests that are being answered, guests,
+ * and workers of the high availability manager. What nobody remembers counts no more, because
+ * nobody can know of it. One machine's work counts once, as a restart and the start that it makes.
+ */
+export function workersOf(
+  processes: readonly ProcessOf[],
+  { tasks, user }: { readonly tasks: readonly TaskOf[]; readonly user: string },
+): Work[] {
+  const workers = processes.filter(({ name }) => /^\w+:/.test(name) && !name.startsWith("guest:"));
+  if (workers.length < 2) return [...workers];
+  const own = tasks.filter((task) => task.user === user && task.endMs === undefined);
+  const pids = new Set(own.map(({ pid }) => pid));
+  // A clone bears the id of its source, of which there may be several.
+  const keyOf = ({ name, pid }: ProcessOf): unknown => {
+    return name.startsWith("qmclone:") ? pid : name.split(":")[1];
+  };
+  const known = workers.filter(({ pid }) => pids.has(pid));
+  return [...new Map(known.map((worker) => [keyOf(worker), worker])).values()];
 }
 
 function demandAtMost(most: number, work: readonly Work[], where: string): void {

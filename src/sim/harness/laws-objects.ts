@@ -154,21 +154,25 @@ function demandSameOwner(before: Claim, { spec }: Claim): void {
 }
 
 /** Law 7: what was once seen of a generation is not unseen, and nobody sees what is to come. */
-function demandOrder(
-  before: VirtualMachine | undefined,
-  { metadata, status }: VirtualMachine,
-): void {
+function demandOrder(before: VirtualMachine | undefined, after: VirtualMachine): void {
+  const { metadata, status } = after;
   const seen = status?.observedGeneration ?? 0;
   const { name, uid, generation = 0 } = metadata;
   if (seen > generation) {
     throw new Violation(7, `${name} says generation ${seen}, and there is only ${generation}`);
   }
-  if (before === undefined || before.metadata.uid !== uid) return;
-  const { observedGeneration: last = 0 } = before.status ?? {};
+  if (before?.metadata.uid === uid && before !== undefined) demandOnward(before, after);
+}
+
+/** Of one object: neither what is declared nor what was seen of it goes back. */
+function demandOnward(before: VirtualMachine, { metadata, status }: VirtualMachine): void {
+  const { name, generation = 0 } = metadata;
   const { generation: earlier = 0 } = before.metadata;
   if (generation < earlier) {
     throw new Violation("order", `${name} goes back from generation ${earlier} to ${generation}`);
   }
+  const seen = status?.observedGeneration ?? 0;
+  const last = before.status?.observedGeneration ?? 0;
   if (seen < last) throw new Violation(7, `${name} goes back to generation ${seen}`);
 }
 

@@ -7,7 +7,7 @@ interface Told extends Key {
   readonly isGone: boolean;
 }
 
-/** That revisions only grow, that no write is built on an old state, and that a crash keeps both. */
+/** Revisions only grow, no write is built on an old state, and a crash takes nothing back. */
 export class OrderLaws {
   #revision = 0;
   readonly #told = new Map<string, Told>();

@@ -1,8 +1,8 @@
 import { Violation } from "./violation.ts";
 
 /**
- * What no one may read anywhere but in a Secret: the token of every cluster, and in the user-data of
- * machines. One word for all, so that one search finds each.
+ * What no one may read anywhere but in a Secret: the token of every cluster, and a part of the
+ * user-data of machines. One word for all, so that one search finds each.
  */
 export const canary = "00000000-0000-4000-8000-0000000000aa";
 
@@ -22,7 +22,7 @@ export function demandNoSecret(where: () => string, content: Uint8Array | string
   if (holdsSecret(content)) throw new Violation("secrets", `a secret is in ${where()}`);
 }
 
-/** Base64 of a text depends on where it begins: the part of it that does not, for each beginning. */
+/** Base64 of a text depends on where it begins: for each beginning, what is certain of it. */
 function encoded(text: string): Buffer[] {
   return [0, 1, 2].map((before) => {
     const whole = Buffer.concat([Buffer.alloc(before), Buffer.from(text)]).toString("base64");

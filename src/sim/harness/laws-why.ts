@@ -16,8 +16,8 @@ export interface Telling extends KubeObject {
 }
 
 /**
- * Law 9: whoever was looked at says whether it is Ready, and what is not says why; a failure has its
- * kind and its words, and says when it goes on, what it waits for, or that a person has to act.
+ * Law 9: whoever was looked at says whether it is Ready, and what is not says why; a failure has
+ * its kind and its words, and says when it goes on, what it waits for, or that a person has to act.
  */
 export function demandWhy({ kind, metadata, status }: Telling): void {
   if (status === undefined) return;

@@ -10,7 +10,7 @@ import { isCreate, nameOf, subjectOf } from "./wire.ts";
 /** More changes for one object within so long are a storm, whatever goes wrong. */
 const stormMs = 600_000;
 const stormMost = 40;
-/** And so are more calls of one cluster, reads and all. */
+/** And so are more calls of one cluster, or of the API by one program, reads and all. */
 const callsMs = 60_000;
 const callsMost = 800;
 /** For how long a person's word that a disk may go counts: it may be undone while it is done. */
@@ -31,7 +31,7 @@ export class Laws {
   readonly #sent = new Map<string, number[]>();
   /** Objects that were Ready once. */
   readonly #stood = new Set<string>();
-  /** When the clusters were called, by their names. */
+  /** When the clusters were called, and the API by the programs, by their names. */
   readonly #called = new Map<string, number[]>();
   /** When a disk was last declared to go, by the object's uid and the disk's name. */
   readonly #words = new Map<string, number>();
@@ -135,6 +135,12 @@ export class Laws {
     if (calls > callsMost) throw new Violation(6, `${name} was called ${calls} times in a minute`);
   }
 
+  /** Law 6: and a program asks the API only so often. */
+  atAsk(program: string): void {
+    const asks = this.#noteIn(this.#called, program, callsMs);
+    if (asks > callsMost) throw new Violation(6, `${program} asked ${asks} times in a minute`);
+  }
+
   /** Counts what happened within so long, with what happens now. */
   #noteIn(times: Map<string, number[]>, key: string, withinMs: number): number {
     const nowMs = this.#nowMs();
@@ -177,11 +183,13 @@ export class Laws {
     if (isChanged) this.#demandOneEach();
   }
 
-  #demandSlots({ name, model }: Site): void {
+  #demandSlots({ name, model, tokenId: user }: Site): void {
     const { processes, state } = model.cluster;
     const limits = this.#records.hypervisors.get(name)?.spec;
     if (limits === undefined) return;
-    demandSlots(name, workersOf(processes.list()), { limits, volumes: state.volumes });
+    const tasks = state.nodes.flatMap((node) => node.tasks);
+    const workers = workersOf(processes.list(), { tasks, user });
+    demandSlots(name, workers, { limits, volumes: state.volumes });
   }
 
   #demandOneEach(): void {

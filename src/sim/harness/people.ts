@@ -1,20 +1,24 @@
-import { annotations, virtualMachineKind } from "../../api/index.ts";
-import type {
-  VirtualMachine,
-  WrittenVirtualMachine,
-  WrittenVirtualMachineSpec,
-} from "../../api/index.ts";
-import type { ObjectClient } from "../../client/index.ts";
+import { secretResource } from "../../api/builtin/index.ts";
+import { annotations, hypervisorKind, virtualMachineKind } from "../../api/index.ts";
+import type { VirtualMachine, WrittenVirtualMachineSpec } from "../../api/index.ts";
+import type { Client } from "../../client/index.ts";
 import type { Dice } from "./dice.ts";
-import type { World } from "./world.ts";
+import { canary } from "./laws-secrets.ts";
+import type { Site } from "./site.ts";
+import { credentialsOf, type World } from "./world.ts";
 
 const gib = "Gi";
 const vmNames = ["web", "db", "mail", "ci"] as const;
 /** Ids that people choose themselves: few, so that they collide. */
-const chosenIds = ["300", "301"] as const;
+export const chosenIds = ["300", "301"] as const;
 
 /** Always of one size: a disk that comes back can be as it was. */
 const dataDisk = { name: "data", size: "3Gi" };
+
+interface Declared {
+  readonly name: string;
+  readonly spec: WrittenVirtualMachineSpec;
+}
 
 /** People who declare: what they create, edit and delete through the API. */
 export class People {
@@ -30,22 +34,23 @@ export class People {
     this.#dice = dice;
   }
 
-  /** A machine under a name that is free; nothing if all are taken. */
-  declare(): void {
+  /** A machine under a name that is free; nothing if all are taken. Answers what was declared. */
+  declare(said: Pick<WrittenVirtualMachineSpec, "externalId"> = {}): Declared | undefined {
     const free = vmNames.filter((name) => {
       return this.vm(name) === undefined && !this.#declaring.has(name);
     });
     const name = this.#dice.pickAny(free);
-    if (name === undefined) return;
-    const spec = this.#newSpec();
+    if (name === undefined) return undefined;
+    const spec = { ...this.#newSpec(), ...said };
     this.#declaring.add(name);
     this.#world.clock.after(5_000, () => this.#declaring.delete(name));
     this.#create(name, spec);
+    return { name, spec };
   }
 
   #create(name: string, spec: WrittenVirtualMachineSpec): void {
-    this.#ask(`declares ${name}: ${JSON.stringify(spec)}`, (vms) => {
-      return vms.create({
+    this.#ask(`declares ${name}: ${JSON.stringify(spec)}`, (client) => {
+      return client.of(virtualMachineKind).create({
         apiVersion: "berth.dev/v1alpha1",
         kind: "VirtualMachine",
         metadata: { namespace: "default", name },
@@ -64,14 +69,31 @@ export class People {
 
   /** Changes fields of an object, as `kubectl patch` would. */
   change(name: string, merge: object): void {
-    this.#ask(`changes ${name}: ${JSON.stringify(merge)}`, (vms) => {
-      return vms.patch({ namespace: "default", name }, { merge });
+    this.#ask(`changes ${name}: ${JSON.stringify(merge)}`, (client) => {
+      return client.of(virtualMachineKind).patch({ namespace: "default", name }, { merge });
     });
   }
 
   pause(): void {
     const name = this.#any()?.metadata.name;
-    if (name === undefined) return;
+    if (name !== undefined) this.#pause(name);
+  }
+
+  /** In the middle of some work, best of all of what takes something away or back. */
+  pauseUnderWay(): void {
+    const working = [...this.#world.records.vms.values()].filter(isUnderWay);
+    const vm = this.#dice.pickAny(working.filter(isUndoing)) ?? this.#dice.pickAny(working);
+    if (vm !== undefined) this.#pause(vm.metadata.name ?? "");
+  }
+
+  /** In the middle of its creation, or of any other work. */
+  removeUnderWay(): void {
+    const working = this.standing().filter(isUnderWay);
+    const vm = this.#dice.pickAny(working.filter(isNew)) ?? this.#dice.pickAny(working);
+    if (vm !== undefined) this.delete(vm.metadata.name ?? "");
+  }
+
+  #pause(name: string): void {
     this.change(name, paused("true"));
     this.#world.clock.after(this.#dice.between(5_000, 60_000), () =>
       this.change(name, paused(null)),
@@ -136,7 +158,9 @@ export class People {
   }
 
   delete(name: string): void {
-    this.#ask(`deletes ${name}`, (vms) => vms.delete({ namespace: "default", name }));
+    this.#ask(`deletes ${name}`, (client) => {
+      return client.of(virtualMachineKind).delete({ namespace: "default", name });
+    });
   }
 
   vm(name: string): VirtualMachine | undefined {
@@ -154,10 +178,66 @@ export class People {
     return this.#dice.pickAny(this.standing());
   }
 
-  /** People try again until somebody answers; a refusal is an answer. */
+  /** Somebody makes Berth's token anew, and writes its Secret some time later. */
+  replaceToken(site: Site): void {
+    // Whoever finds the new secret somewhere finds the word that no one may read, too.
+    site.replaceToken(`${canary}-${this.#dice.between(0, 10 ** 9)}`);
+    this.#world.trace.say("people", () => `make the token of ${site.name} anew`);
+    this.#after(this.#dice.between(100, 60_000), () => this.#writeSecret(site));
+  }
+
+  /** What somebody has still to do. */
+  #after(ms: number, act: () => void): void {
+    this.pending += 1;
+    this.#world.clock.after(ms, () => {
+      this.pending -= 1;
+      act();
+    });
+  }
+
+  #writeSecret(site: Site): void {
+    this.#insist(`write the Secret of ${site.name}`, (client) => {
+      const key = { namespace: "berth-system", name: site.name };
+      return client.of(secretResource).patch(key, { merge: { data: credentialsOf(site) } });
+    });
+  }
+
+  /** Berth has to connect anew, whatever is under way. */
+  changeHypervisor(site: Site): void {
+    const limits = { pollSeconds: this.#dice.between(10, 15) };
+    this.#changeHypervisor(site, { spec: { limits } });
+  }
+
+  /** The cluster has another release, and somebody says some time later that Berth should look. */
+  upgrade(site: Site): void {
+    const { trace, clock } = this.#world;
+    const { release } = site.model.cluster.state;
+    const next = release === "7.4" ? "8.4" : "9.2";
+    if (release === next) return;
+    site.model.upgrade(next);
+    trace.say("people", () => `upgrade ${site.name} to ${next}`);
+    this.#after(this.#dice.between(1_000, 60_000), () => {
+      const asked = { [annotations.reconcileAt]: String(clock.nowMs()) };
+      this.#changeHypervisor(site, { metadata: { annotations: asked } });
+    });
+  }
+
+  #changeHypervisor({ name }: Site, merge: object): void {
+    this.#insist(`change the Hypervisor ${name}: ${JSON.stringify(merge)}`, (client) => {
+      return client.of(hypervisorKind).patch({ name }, { merge });
+    });
+  }
+
+  /** Asks until it is done: who changes what all machines need does not rest before. */
+  #insist(what: string, ask: (client: Client) => Promise<unknown>): void {
+    this.#ask(what, ask, () => this.#after(1_000, () => this.#insist(what, ask)));
+  }
+
+  /** People try again until somebody answers; a refusal is an answer, to most of them. */
   #ask(
     what: string,
-    ask: (vms: ObjectClient<VirtualMachine, WrittenVirtualMachine>) => Promise<unknown>,
+    ask: (client: Client) => Promise<unknown>,
+    onRefusal: () => void = () => undefined,
   ): void {
     const { trace, clock, house, client } = this.#world;
     this.pending += 1;
@@ -167,6 +247,7 @@ export class People {
       isHeard = true;
       this.pending -= 1;
       trace.say("people", () => `${what}: ${answer}`);
+      if (answer !== "done") onRefusal();
     };
     const attempt = (): void => {
       if (isHeard) return;
@@ -174,7 +255,7 @@ export class People {
         clock.after(1_000, attempt);
         return;
       }
-      ask(client.of(virtualMachineKind)).then(
+      ask(client).then(
         () => heard("done"),
         (error: unknown) => heard(String(error)),
       );
@@ -250,6 +331,18 @@ function withOrWithoutData(disks: readonly Disk[]): object[] {
 /** The second disk is to be destroyed. */
 function destroyed(disk: Disk): object {
   return disk.name === "data" ? { ...disk, state: "Absent" } : disk;
+}
+
+function isUnderWay({ status }: VirtualMachine): boolean {
+  return status?.operation !== undefined;
+}
+
+function isUndoing({ status }: VirtualMachine): boolean {
+  return /^(Destroy|Remove|Clear|Detach|Release|HandOver)/.test(status?.operation?.step ?? "");
+}
+
+function isNew({ status }: VirtualMachine): boolean {
+  return status?.appliedGeneration === undefined;
 }
 
 function extraCard({ networks = [] }: VirtualMachine["spec"]): object[] {

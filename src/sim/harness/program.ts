@@ -36,7 +36,9 @@ export interface ProgramOptions {
   /** Told of every line of its log. */
   readonly onLog: (line: string) => void;
   /** Where it reports what it does. */
-  readonly metrics: Metrics;
+  readonly metrics: Metrics | undefined;
+  /** Told of every request to the API but watches. */
+  readonly onAsk: (program: string) => void;
   /** Whether the kinds stay: while they go no machine may be destroyed. */
   readonly mayDestroy: () => boolean;
 }
@@ -87,15 +89,15 @@ export class Program {
   }
 
   #controllersOptions(client: Client): ControllersOptions {
-    const { isEmbedded, trace, wires } = this.#options;
+    const { isEmbedded, trace, wires, metrics } = this.#options;
     return {
+      ...(metrics === undefined ? {} : { metrics }),
       client,
       clock: this.life.clock(),
       random: this.#dice.random,
       identity: this.name,
       graceMs: 35_000,
       lease: isEmbedded ? embeddedLease : replicaLease,
-      metrics: this.#options.metrics,
       mayDestroy: async () => this.#options.mayDestroy(),
       whenAbsent: isEmbedded ? "trust" : "wait",
       log: (level, message, fields) => {
@@ -105,12 +107,14 @@ export class Program {
       connect: ({ metadata, spec }, credentials) => {
         const wire = wires.get(metadata.name ?? "");
         if (wire === undefined) throw new Error(`there is no cluster ${metadata.name}`);
+        const { tokenId = "", tokenSecret = "" } = credentials ?? {};
+        const sender = { name: this.name, token: { id: tokenId, secret: tokenSecret } };
         const driver = proxmoxDriver({
           send: (request) => {
             const isEffect = request.method !== "GET";
-            return this.life.call(() => wire.send(request, this.name), isEffect);
+            return this.life.call(() => wire.send(request, sender), isEffect);
           },
-          tokenId: credentials?.["tokenId"] ?? "",
+          tokenId,
           random: this.#dice.random,
           settings: spec.idRange === undefined ? {} : { idRange: spec.idRange },
         });
@@ -142,6 +146,7 @@ export class Program {
   #ask(request: WireRequest): Promise<WireResponse> {
     if (this.life.isDead) return new Promise(() => undefined);
     if (request.url.includes("watch=true")) return this.#watch(request);
+    this.#options.onAsk(this.name);
     return this.life.call(() => this.#exchange(request));
   }
 
@@ -150,7 +155,8 @@ export class Program {
     if (weather.isCut) throw new NetworkError("Unreachable", "the API cannot be reached");
     const response = await house.handle(request);
     if (!isStream(response.body)) return response;
-    return { ...response, body: delayed(response.body, weather, this.life.clock()) };
+    const watch = { url: request.url, stream: response.body };
+    return { ...response, body: delayed(watch, weather, this.life.clock()) };
   }
 
   async #exchange(request: WireRequest): Promise<WireResponse> {

@@ -1,9 +1,9 @@
 import type { Clock } from "../../kernel/clock.ts";
-import type { Release } from "../proxmox/index.ts";
+import type { ClusterState, Release, Timing } from "../proxmox/index.ts";
 import { ProxmoxModel, smallCluster, tokenName, tokenUser } from "../proxmox/index.ts";
 import type { Dice } from "./dice.ts";
 import { inventoryOf } from "./inventory.ts";
-import { canary as tokenSecret } from "./laws-secrets.ts";
+import { canary } from "./laws-secrets.ts";
 import { Violation } from "./violation.ts";
 
 /** Who made something that stands on a hypervisor, and when it was last seen how. */
@@ -55,7 +55,8 @@ export class Site {
   readonly model: ProxmoxModel;
   readonly clock: Clock;
   readonly tokenId = `${tokenUser}!${tokenName}`;
-  readonly token = { id: this.tokenId, secret: tokenSecret };
+  /** What the cluster accepts now. Whoever uses it has it from the Secret, which may be older. */
+  tokenSecret = canary;
   readonly nodes = nodes;
   readonly guests = new Map<string, Origin>();
   /** By backing and name. */
@@ -68,11 +69,14 @@ export class Site {
   readonly goneByHand = new WeakSet<object>();
   /** What was there beside machines before Berth came. */
   readonly before: readonly string[];
+  /** Ids under which a person ever did something. */
+  readonly handled = new Set<string>();
   /** For which object a create was last sent, by id. */
   readonly creates = new Map<string, string>();
   /** The volumes themselves, by backing and name, and whose they are. */
   readonly #objects = new Map<string, object>();
   readonly #origins = new WeakMap<object, Origin>();
+  readonly #timing: Timing;
   readonly #keepsakes = new Map<string, Keepsake>();
   readonly #sightings = new Map<string, Sightings>();
   /** Machines that somebody holds for a backup: the lock is the person's until it is taken off. */
@@ -89,10 +93,42 @@ export class Site {
     this.release = release;
     this.clock = clock;
     const { random } = dice;
+    const { tokenSecret } = this;
     const options = { release, nodes, clock, random, password: "secret", tokenSecret };
     this.model = new ProxmoxModel({ state: smallCluster(options), clock, random });
+    this.#timing = this.model.cluster.timing;
     this.before = inventoryOf(this.model.cluster.state);
     this.survey();
+  }
+
+  /** Somebody takes Berth's account its right to log in, or gives it back. */
+  letIn(isEnabled: boolean): void {
+    for (const user of this.#accounts()) user.isEnabled = isEnabled;
+  }
+
+  /** Somebody makes the token anew: what the Secret has is worth nothing any more. */
+  replaceToken(secret: string): void {
+    this.tokenSecret = secret;
+    for (const { tokens } of this.#accounts()) for (const token of tokens) token.secret = secret;
+  }
+
+  #accounts(): ClusterState["users"] {
+    return this.model.cluster.state.users.filter(({ userid }) => userid === tokenUser);
+  }
+
+  /** The record of a task is gone; its worker, if it is still at it, goes on. */
+  forgetTask(upid: string): void {
+    for (const node of this.model.cluster.state.nodes) {
+      node.tasks = node.tasks.filter((task) => task.upid !== upid);
+    }
+  }
+
+  /** Copies, starts and stops take so much longer from here on. */
+  slowDown(byMs: number): void {
+    const { cluster } = this.model;
+    const { startMs, stopMs } = this.#timing;
+    cluster.slowStorageMs = byMs;
+    cluster.timing = { ...this.#timing, startMs: startMs + byMs, stopMs: stopMs + byMs };
   }
 
   text(id: string): string | undefined {
@@ -130,6 +166,12 @@ export class Site {
     return [...this.guests].filter(([, origin]) => origin.uid === uid).map(([id]) => id);
   }
 
+  /** The configurations of the guests that Berth made, by id. */
+  filesOfBerth(): Map<string, string> {
+    const ids = [...this.guests].filter(([, { by }]) => by === "berth").map(([id]) => id);
+    return new Map(ids.map((id) => [id, this.text(id) ?? ""]));
+  }
+
   /** The volumes of a machine that have this name, themselves: a name changes with the owner. */
   volumesNamed(id: string, vmid: string): object[] {
     const name = id.slice(id.indexOf(":") + 1);
@@ -163,6 +205,7 @@ export class Site {
   /** What a person just did, or what happens to everybody: strangers' things may look anew. */
   personActed(...ids: readonly string[]): void {
     for (const id of ids) {
+      this.handled.add(id);
       if (this.text(id) === undefined) this.guests.delete(id);
       else this.guests.set(id, { by: "person", uid: undefined });
     }

@@ -6,10 +6,15 @@ export function onTheHypervisor(makers: TroubleMakers): Trouble[] {
     killWorker(makers),
     failWorker(makers),
     noWorker(makers),
+    slowWorkers(makers),
     crashNode(makers),
     loseQuorum(makers),
     fillStorage(makers),
     oldLists(makers),
+    refuseToken(makers),
+    replaceToken(makers),
+    upgrade(makers),
+    changeHypervisor(makers),
   ];
 }
 
@@ -63,6 +68,22 @@ function noWorker(makers: TroubleMakers): Trouble {
   };
 }
 
+/** Longer than anybody waits for a reply, and than a request without one may take effect. */
+function slowWorkers(makers: TroubleMakers): Trouble {
+  const { dice } = makers;
+  return {
+    name: "slow workers",
+    weight: 1,
+    strike: () => {
+      const site = siteOf(makers);
+      const ms = dice.pick([10_000, 70_000, 200_000]);
+      say(makers, site, `workers take ${ms} ms longer`);
+      site.slowDown(ms);
+      later(makers, [3_000, 60_000], () => site.slowDown(0));
+    },
+  };
+}
+
 function crashNode(makers: TroubleMakers): Trouble {
   const { dice } = makers;
   return {
@@ -71,7 +92,9 @@ function crashNode(makers: TroubleMakers): Trouble {
     strike: () => {
       const site = siteOf(makers);
       const node = dice.pick(["pve1", "pve2", "pve3"]);
-      if (site.model.cluster.state.nodes.some(({ isOnline }) => !isOnline)) return;
+      const { nodes, ha } = site.model.cluster.state;
+      // Under high availability machines would be taken over without their disks.
+      if (nodes.some(({ isOnline }) => !isOnline) || Object.keys(ha).length > 0) return;
       say(makers, site, `${node} loses power`);
       site.model.crashNode(node);
       site.personActed();
@@ -126,6 +149,43 @@ function oldLists(makers: TroubleMakers): Trouble {
       site.model.cluster.board.freeze();
       later(makers, [3_000, 60_000], () => site.model.cluster.board.thaw());
     },
+  };
+}
+
+function refuseToken(makers: TroubleMakers): Trouble {
+  return {
+    name: "refuse the token",
+    weight: 1,
+    strike: () => {
+      const site = siteOf(makers);
+      say(makers, site, "Berth's account is disabled");
+      site.letIn(false);
+      later(makers, [3_000, 60_000], () => site.letIn(true));
+    },
+  };
+}
+
+function replaceToken(makers: TroubleMakers): Trouble {
+  return {
+    name: "replace the token",
+    weight: 1,
+    strike: () => makers.people.replaceToken(siteOf(makers)),
+  };
+}
+
+function upgrade(makers: TroubleMakers): Trouble {
+  return {
+    name: "upgrade",
+    weight: 1,
+    strike: () => makers.people.upgrade(siteOf(makers)),
+  };
+}
+
+function changeHypervisor(makers: TroubleMakers): Trouble {
+  return {
+    name: "change a Hypervisor",
+    weight: 1,
+    strike: () => makers.people.changeHypervisor(siteOf(makers)),
   };
 }
 

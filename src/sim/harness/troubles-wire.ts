@@ -55,6 +55,13 @@ function lost(makers: TroubleMakers): Trouble[] {
       }),
     },
     {
+      name: "arrive twice",
+      weight: 1,
+      strike: forAWhile(makers, "requests arrive twice", (weather, isOn) => {
+        weather.double = isOn ? dice.pick([0.2, 0.6]) : 0;
+      }),
+    },
+    {
       name: "cut off",
       weight: 2,
       strike: forAWhile(makers, "cannot be reached", (weather, isOn) => {
@@ -68,6 +75,13 @@ function lost(makers: TroubleMakers): Trouble[] {
 function odd(makers: TroubleMakers): Trouble[] {
   const { dice } = makers;
   return [
+    {
+      name: "show another certificate",
+      weight: 1,
+      strike: forAWhile(makers, "its certificate is not trusted", (weather, isOn) => {
+        weather.isUntrusted = isOn;
+      }),
+    },
     {
       name: "time out",
       weight: 1,
@@ -87,6 +101,13 @@ function odd(makers: TroubleMakers): Trouble[] {
       weight: 1,
       strike: forAWhile(makers, "replies break off", (weather, isOn) => {
         weather.garble = isOn ? dice.pick([0.1, 0.3]) : 0;
+      }),
+    },
+    {
+      name: "forget tasks",
+      weight: 1,
+      strike: forAWhile(makers, "records of tasks are lost", (weather, isOn) => {
+        weather.forgetTask = isOn ? dice.pick([0.3, 1]) : 0;
       }),
     },
     {

@@ -2,7 +2,9 @@ import type { Site } from "./site.ts";
 import type { Trouble, TroubleMakers } from "./trouble.ts";
 import { toBerth } from "./troubles-berth.ts";
 import { onTheHypervisor } from "./troubles-hypervisor.ts";
+import { together } from "./troubles-together.ts";
 import { onTheWire } from "./troubles-wire.ts";
+import { fairWeather } from "./wire.ts";
 import type { World } from "./world.ts";
 
 /** Everything that can go wrong or be done, in one list: the fault menu. */
@@ -13,6 +15,7 @@ export function troubleMenu(makers: TroubleMakers): Trouble[] {
     ...onTheWire(makers),
     ...onTheHypervisor(makers),
     ...toBerth(makers),
+    ...together(makers),
   ];
 }
 
@@ -22,6 +25,8 @@ function declaring({ people }: TroubleMakers): Trouble[] {
     { name: "edit", weight: 6, isAlways: true, strike: () => people.edit() },
     { name: "remove", weight: 3, strike: () => people.remove() },
     { name: "pause", weight: 1, strike: () => people.pause() },
+    { name: "remove under way", weight: 2, strike: () => people.removeUnderWay() },
+    { name: "pause under way", weight: 2, strike: () => people.pauseUnderWay() },
     { name: "flip-flop", weight: 1, strike: () => people.flipFlop() },
     { name: "declare anew", weight: 1, strike: () => people.declareAnew() },
   ];
@@ -39,6 +44,10 @@ function byHand({ hands }: TroubleMakers): Trouble[] {
     { name: "lock a machine", weight: 1, strike: () => hands.lockMachine() },
     { name: "leave a volume", weight: 1, strike: () => hands.leaveVolume() },
     { name: "attach a disk", weight: 1, strike: () => hands.attachDisk() },
+    { name: "detach a disk", weight: 1, strike: () => hands.changeDisk("detachDisk") },
+    { name: "grow a disk", weight: 1, strike: () => hands.changeDisk("growDisk") },
+    { name: "rename a disk", weight: 1, strike: () => hands.changeDisk("renameDisk") },
+    { name: "watch over a machine", weight: 1, strike: () => hands.watchOver() },
     { name: "move a machine", weight: 1, strike: () => hands.moveMachine() },
     { name: "act in the last moment", weight: 4, strike: () => hands.actInTheLastMoment() },
   ];
@@ -51,23 +60,14 @@ function byHand({ hands }: TroubleMakers): Trouble[] {
 export function healWorld(world: World): void {
   world.trace.say("weather", () => "everything is well again");
   for (const [name, weather] of world.weather) {
-    Object.assign(weather, {
-      isCut: false,
-      loseRequest: 0,
-      loseReply: 0,
-      gatewayTimeout: 0,
-      delayMs: 0,
-      refuse: 0,
-      late: 0,
-      garble: 0,
-      hiddenNode: undefined,
-    });
+    Object.assign(weather, fairWeather);
     const site = world.sites.get(name);
     if (site !== undefined) healSite(site);
   }
   for (const weather of world.apiWeather) {
     Object.assign(weather, {
       lagMs: 0,
+      lagsOnly: undefined,
       isBroken: false,
       isDoubled: false,
       isCut: false,
@@ -84,6 +84,8 @@ export function healWorld(world: World): void {
 
 function healSite(site: Site): void {
   const { model } = site;
+  site.letIn(true);
+  site.slowDown(0);
   model.faults.clear();
   for (const { name, isOnline } of model.cluster.state.nodes) if (!isOnline) model.startNode(name);
   model.cluster.board.thaw();

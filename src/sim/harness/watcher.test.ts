@@ -18,13 +18,19 @@ async function watching(): Promise<{
   const broken: unknown[] = [];
   const sinks: WireSink[] = [];
   const list = { metadata: { resourceVersion: "5" }, items: [vm("web", 3)] };
-  const stream = { start: (sink: WireSink) => (sinks.push(sink), () => undefined) };
+  const stream = {
+    start: (sink: WireSink) => {
+      sinks.push(sink);
+      return () => undefined;
+    },
+  };
   const watcher = new Watcher({
     url: "/vms",
     ask: async ({ url }): Promise<WireResponse> => {
       const body = url.includes("watch=true") ? stream : Buffer.from(JSON.stringify(list));
       return { status: 200, headers: {}, body };
     },
+    onEnd: () => undefined,
     guard: (check) => {
       try {
         check();

@@ -9,6 +9,8 @@ export interface WatcherOptions {
   readonly ask: (request: WireRequest) => Promise<WireResponse>;
   /** Keeps what is thrown, because who writes into a watch must not hear of it. */
   readonly guard: (check: () => void) => void;
+  /** The server ended the watch: it has to begin again. */
+  readonly onEnd: () => void;
 }
 
 interface News {
@@ -43,7 +45,12 @@ export class Watcher {
     this.#guard(() => this.#listed(Number(resourceVersion), list.items));
     const watch = await ask(get(`${url}?watch=true&resourceVersion=${resourceVersion}`));
     if (!isStream(watch.body)) return;
-    const leave = watch.body.start(sinkOf((line) => this.#guard(() => this.#hear(line, begun))));
+    const hear = (line: string): void => this.#guard(() => this.#hear(line, begun));
+    // A server ends a watch from time to time, and whoever wants to know more comes again.
+    const ended = (): void => {
+      if (begun === this.#begun) this.#options.onEnd();
+    };
+    const leave = watch.body.start(sinkOf(hear, ended));
     if (begun !== this.#begun) leave();
   }
 
@@ -124,7 +131,7 @@ function get(url: string): WireRequest {
 }
 
 /** Cuts what is written into lines. */
-function sinkOf(onLine: (line: string) => void): WireSink {
+function sinkOf(onLine: (line: string) => void, end: () => void): WireSink {
   let rest = "";
   return {
     write: (chunk) => {
@@ -132,7 +139,7 @@ function sinkOf(onLine: (line: string) => void): WireSink {
       rest = lines.pop() ?? "";
       for (const line of lines) if (line !== "") onLine(line);
     },
-    end: () => undefined,
+    end,
     bufferedBytes: () => 0,
   };
 }

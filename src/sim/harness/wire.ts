@@ -1,6 +1,6 @@
 import type { PveReply, PveRequest } from "../../drivers/proxmox/index.ts";
 import { sleep } from "../../kernel/clock.ts";
-import { askModel } from "../wire/index.ts";
+import { askModel, type ApiToken } from "../wire/index.ts";
 import type { Dice } from "./dice.ts";
 import type { Life } from "./life.ts";
 import type { Site } from "./site.ts";
@@ -9,6 +9,8 @@ import type { Trace } from "./trace.ts";
 /** What the network does to requests, while it does it. Chances are per request. */
 export interface Weather {
   isCut: boolean;
+  /** Whoever answers shows a certificate that is not the cluster's. */
+  isUntrusted: boolean;
   loseRequest: number;
   loseReply: number;
   /** The gateway gives up on the reply: 596, and what was asked goes on. */
@@ -19,21 +21,31 @@ export interface Weather {
   refuse: number;
   /** The caller is told that the connection ended, and the request arrives some seconds later. */
   late: number;
+  /** A write arrives twice, and the caller hears one of the two answers. */
+  double: number;
   /** The reply breaks off in its middle. */
   garble: number;
+  /** The record of the work that a request began is lost some moments later, whatever it does. */
+  forgetTask: number;
+  /** Questions with this in their path have no answer, while all others do. */
+  unanswered: string | undefined;
   /** Lists of machines leave out those of one node. */
   hiddenNode: string | undefined;
 }
 
 export const fairWeather: Weather = {
   isCut: false,
+  isUntrusted: false,
   loseRequest: 0,
   loseReply: 0,
   gatewayTimeout: 0,
   delayMs: 0,
   refuse: 0,
   late: 0,
+  double: 0,
   garble: 0,
+  forgetTask: 0,
+  unanswered: undefined,
   hiddenNode: undefined,
 };
 
@@ -47,6 +59,14 @@ export interface WireOptions {
   /** Asked before every request that changes something leaves. Throws where a law is broken. */
   readonly onEffect: (site: Site, request: PveRequest, sender: string) => void;
 }
+
+/** Who sends a request, and what proves it to the cluster. */
+export interface Sender {
+  readonly name: string;
+  readonly token: ApiToken;
+}
+
+type Sent = PveRequest & Pick<Sender, "token">;
 
 /** A caller whose replies are cut off by the client after so long, as the real transport does. */
 const giveUpMs = 35_000;
@@ -71,34 +91,36 @@ export class Wire {
     this.#options = options;
   }
 
-  async send(request: PveRequest, sender: string): Promise<PveReply> {
+  async send(request: PveRequest, sender: Sender): Promise<PveReply> {
     const { site, weather, trace, onEffect, onCall } = this.#options;
     const { clock } = site;
-    if (weather.isCut) {
+    const why = obstacleOf(weather);
+    if (why !== undefined) {
       await sleep(clock, 5);
-      trace.say(site.name, () => `${nameOf(request)}: unreachable`);
-      return { type: "notSent", why: "unreachable", detail: "ECONNREFUSED" };
+      trace.say(site.name, () => `${nameOf(request)}: ${why}`);
+      return { type: "notSent", why, detail: obstacles[why] };
     }
     if (request.mayWrite !== undefined && !request.mayWrite()) {
       return { type: "notSent", why: "fenced", detail: "the fence is closed" };
     }
     this.requests += 1;
     onCall(site);
-    if (request.method === "GET") return this.#carry(request);
+    const sent = { ...request, token: sender.token };
+    if (request.method === "GET") return this.#carry(sent);
     this.writes += 1;
-    onEffect(site, request, sender);
+    onEffect(site, request, sender.name);
     const id = subjectOf(request) ?? "";
     if (isGuarded(request)) this.onGuarded?.(id);
     count(this.effects, id, 1);
     if (isCreate(request)) count(this.creating, id, 1);
     try {
-      return await this.#carry(request);
+      return await this.#carry(sent);
     } finally {
       count(this.effects, id, -1);
     }
   }
 
-  async #carry(request: PveRequest): Promise<PveReply> {
+  async #carry(request: Sent): Promise<PveReply> {
     const { site, dice, weather } = this.#options;
     const { clock } = site;
     if (request.method !== "GET" && dice.chance(weather.late)) {
@@ -110,7 +132,8 @@ export class Wire {
     if (isCreate(request)) count(this.creating, subjectOf(request) ?? "", -1);
     const held = await this.#heldUp(request);
     if (held !== undefined) return held;
-    const reply = await this.#ask(request);
+    const isDoubled = request.method !== "GET" && dice.chance(weather.double);
+    const reply = await (isDoubled ? this.#askTwice(request) : this.#ask(request));
     await sleep(clock, dice.between(1, 6) + dice.between(0, weather.delayMs));
     return (await this.#spoilt(request)) ?? this.#garbled(request, reply);
   }
@@ -132,7 +155,7 @@ export class Wire {
   /** What becomes of a reply that does not come back. */
   async #spoilt(request: PveRequest): Promise<PveReply | undefined> {
     const { site, dice, weather, trace } = this.#options;
-    if (dice.chance(weather.loseReply)) {
+    if (dice.chance(weather.loseReply) || isUnanswered(request, weather)) {
       trace.say(site.name, () => `${nameOf(request)}: the reply is lost`);
       await sleep(site.clock, dice.chance(0.5) ? 10 : giveUpMs);
       return lost;
@@ -142,7 +165,7 @@ export class Wire {
     return { ...answer, status: 596, reason: "Connection timed out", body: "" };
   }
 
-  async #arriveLate(request: PveRequest, afterMs: number): Promise<void> {
+  async #arriveLate(request: Sent, afterMs: number): Promise<void> {
     const { site, trace } = this.#options;
     const id = subjectOf(request) ?? "";
     trace.say(site.name, () => `${nameOf(request)}: will arrive in ${afterMs} ms`);
@@ -151,6 +174,34 @@ export class Wire {
     if (isCreate(request)) count(this.creating, id, -1);
     await this.#ask(request);
     count(this.effects, id, -1);
+  }
+
+  /** As a proxy does that sends again what was not answered soon: one of the answers is dropped. */
+  async #askTwice(request: Sent): Promise<PveReply> {
+    const { site, dice, trace } = this.#options;
+    const afterMs = dice.pick([0, 20, 2_000]);
+    trace.say(site.name, () => `${nameOf(request)}: will arrive again in ${afterMs} ms`);
+    const replies = [this.#ask(request), this.#askAgain(request, afterMs)] as const;
+    return dice.chance(0.5) ? replies[0] : replies[1];
+  }
+
+  async #askAgain(request: Sent, afterMs: number): Promise<PveReply> {
+    const id = subjectOf(request) ?? "";
+    count(this.effects, id, 1);
+    await sleep(this.#options.site.clock, afterMs);
+    const reply = await this.#ask(request);
+    count(this.effects, id, -1);
+    return reply;
+  }
+
+  #forget(body: string): void {
+    const { site, dice, weather, trace } = this.#options;
+    const task = /"data":"(UPID:[^"]+)"/.exec(body)?.[1];
+    if (task === undefined || !dice.chance(weather.forgetTask)) return;
+    site.clock.after(dice.pick([0, 100, 3_000]), () => {
+      trace.say(site.name, () => `nobody remembers the task ${task}`);
+      site.forgetTask(task);
+    });
   }
 
   #garbled(request: PveRequest, reply: PveReply): PveReply {
@@ -164,12 +215,24 @@ export class Wire {
     return isList ? { ...reply, body: withoutNode(reply.body, weather.hiddenNode) } : reply;
   }
 
-  async #ask(request: PveRequest): Promise<PveReply> {
+  async #ask(request: Sent): Promise<PveReply> {
     const { site, trace } = this.#options;
-    const reply = await askModel(site.model, request, site.token);
+    const reply = await askModel(site.model, request, request.token);
     trace.say(site.name, () => `${nameOf(request)}: ${outcomeOf(reply)}`);
+    if (reply.type === "answered") this.#forget(reply.body);
     return reply;
   }
+}
+
+/** What a connection that never stands says. */
+const obstacles = {
+  unreachable: "ECONNREFUSED",
+  certificate: "self-signed certificate in certificate chain",
+} as const;
+
+function obstacleOf({ isCut, isUntrusted }: Weather): keyof typeof obstacles | undefined {
+  if (isCut) return "unreachable";
+  return isUntrusted ? "certificate" : undefined;
 }
 
 const answer = { type: "answered", from: "pve1" } as const;
@@ -186,6 +249,10 @@ const refusals: readonly [Refusal, ...Refusal[]] = [
 interface Refusal {
   readonly status: number;
   readonly reason: string;
+}
+
+function isUnanswered({ method, path }: PveRequest, { unanswered }: Weather): boolean {
+  return method === "GET" && unanswered !== undefined && path.includes(unanswered);
 }
 
 /** Of these the server itself finds out whether the machine is still what it was. */

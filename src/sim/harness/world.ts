@@ -28,6 +28,8 @@ export interface WorldOptions {
   readonly listen: ((line: string) => void) | undefined;
 }
 
+/** To count costs some of a history's time, so only one in so many does. */
+const countedEvery = 4;
 const namespaces = ["default", "berth-system"];
 
 /** Everything that there is in a history: two clusters, the API, the programs, one clock. */
@@ -56,7 +58,8 @@ export class World {
   kindsGoSinceMs: number | undefined;
   /** The first law that was broken where nobody could be told at once. */
   broken: unknown;
-  #starts = 0;
+  /** How often a program was started. */
+  starts = 0;
   readonly #seed: number;
 
   constructor({ seed, home, releases, listen }: WorldOptions) {
@@ -104,20 +107,24 @@ export class World {
 
   /** Who watches begins anew when the API does. */
   #beginWatching(): void {
-    for (const watcher of Object.values(this.watchers)) {
-      watcher.begin().catch((error: unknown) => {
-        // It died again meanwhile, and will be started again.
-        if (this.house.isOpen) this.broken ??= error;
-      });
-    }
+    for (const watcher of Object.values(this.watchers)) this.#begin(watcher);
+  }
+
+  #begin(watcher: Watcher): void {
+    watcher.begin().catch((error: unknown) => {
+      // It died again meanwhile, and will be started again.
+      if (this.house.isOpen) this.broken ??= error;
+    });
   }
 
   #watcherOf(plural: string): Watcher {
-    return new Watcher({
+    const watcher: Watcher = new Watcher({
       url: `/apis/berth.dev/v1alpha1/${plural}`,
       ask: (request) => this.house.handle(request),
       guard: (check) => this.guard(check),
+      onEnd: () => this.#begin(watcher),
     });
+    return watcher;
   }
 
   /** Keeps what is thrown where it would reach code that is under test. */
@@ -140,19 +147,20 @@ export class World {
       loseReply: 0,
     };
     this.apiWeather[index] = weather;
-    this.#starts += 1;
+    this.starts += 1;
     const program = new Program({
       name: isEmbedded ? "berth" : `berth-${index + 1}`,
       seed: this.#seed,
-      start: this.#starts,
+      start: this.starts,
       clock: this.clock,
       house: this.house,
       wires: this.wires,
       trace: this.trace,
       weather,
       isEmbedded,
-      metrics: this.#newMetrics(),
+      metrics: this.#seed % countedEvery === 0 ? this.#newMetrics() : undefined,
       onLog: (line) => this.guard(() => demandNoSecret(() => `a log: ${line}`, line)),
+      onAsk: (name) => this.guard(() => this.laws.atAsk(name)),
       mayDestroy: () => this.kindsGoSinceMs === undefined,
     });
     this.programs[index] = program;
@@ -218,14 +226,17 @@ function base64(text: string): string {
   return Buffer.from(text).toString("base64");
 }
 
-async function declareSite(client: Client, { name, tokenId }: Site): Promise<void> {
+/** What proves Berth to a cluster, as a Secret has it. */
+export function credentialsOf({ tokenId, tokenSecret }: Site): Record<string, string> {
+  return { tokenId: base64(tokenId), tokenSecret: base64(tokenSecret) };
+}
+
+async function declareSite(client: Client, site: Site): Promise<void> {
+  const { name } = site;
   const secretRef = { namespace: "berth-system", name };
-  await client.of(secretResource).create({
-    apiVersion: "v1",
-    kind: "Secret",
-    metadata: secretRef,
-    data: { tokenId: base64(tokenId), tokenSecret: base64(canary) },
-  });
+  const data = credentialsOf(site);
+  const secret = { apiVersion: "v1", kind: "Secret", metadata: secretRef, data };
+  await client.of(secretResource).create(secret);
   await client.of(hypervisorKind).create({
     apiVersion: "berth.dev/v1alpha1",
     kind: "Hypervisor",
@@ -234,7 +245,8 @@ async function declareSite(client: Client, { name, tokenId }: Site): Promise<voi
       type: "proxmox",
       endpoints: [`https://${name}.example:8006`],
       credentials: { secretRef },
-      idRange: { first: 100, last: 139 },
+      // So few that an id which rests is likely to be met again.
+      idRange: { first: 100, last: 123 },
       defaults: { storage: "local-zfs", imageStorage: "local" },
       limits: { pollSeconds: 15 },
       // As few as can be: with so few machines more would never be reached.

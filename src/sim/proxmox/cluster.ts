@@ -47,7 +47,6 @@ export class Cluster {
   readonly random: Random;
   readonly processes: ProcessTable;
   readonly rights: Rights;
-  readonly quirks: Quirks;
   readonly faults: FaultBook;
   readonly board: StatusBoard;
   readonly fetch: (url: string) => Promise<Fetched>;
@@ -68,13 +67,17 @@ export class Cluster {
     this.clock = this.#counting(options.clock);
     this.random = options.random;
     this.timing = options.timing;
-    this.quirks = quirksOf(this.state.release);
     this.rights = new Rights(this.state);
     this.processes = new ProcessTable(options.clock);
     this.faults = new FaultBook();
     this.processes.watch((info, step) => this.faults.verdict(info, step));
     this.board = new StatusBoard(this);
     this.fetch = options.fetch ?? (async () => ({ kind: "unreachable" }));
+  }
+
+  /** As the release has them, which an upgrade changes. */
+  get quirks(): Quirks {
+    return quirksOf(this.state.release);
   }
 
   /** A point between two effects. */

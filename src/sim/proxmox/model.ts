@@ -5,6 +5,7 @@ import type { FaultBook } from "./faults.ts";
 import type { Fetched } from "./fetcher.ts";
 import { Api } from "./http/api.ts";
 import type { ApiRequest, ApiResponse } from "./http/message.ts";
+import type { Release } from "./release.ts";
 import type { ClusterState, Volume } from "./state.ts";
 import { parseVolumeId } from "./storage/names.ts";
 import { findVolume, storageConfig, volumesOf } from "./storage/storages.ts";
@@ -70,6 +71,11 @@ export class ProxmoxModel {
     const node = this.cluster.node(name);
     node.isOnline = true;
     node.bootedMs = this.cluster.clock.nowMs();
+  }
+
+  /** Another release is installed on every node, beside machines and workers that go on. */
+  upgrade(release: Release): void {
+    this.cluster.state.release = release;
   }
 
   /** A guest's QEMU dies. */

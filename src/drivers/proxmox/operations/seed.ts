@@ -38,8 +38,8 @@ export async function putSeed(
 }
 
 /**
- * A seed may hold secrets, so it goes as soon as nobody needs it. Gone already: done. A machine that
- * people moved left it behind on the node that it was made on.
+ * A seed may hold secrets, so it goes as soon as nobody needs it. Gone already: done. A machine
+ * that people moved left it behind on the node that it was made on.
  */
 export async function removeSeed(
   context: DriverContext,

@@ -221,7 +221,7 @@ const busyTries = 6;
 /** Throws if a device is open: its guest runs, or a copy still goes into it. zfs tries again. */
 function* demandIdle(cluster: Cluster, storage: StorageConfig, volume: Volume): Process<void> {
   const tries = storage.type === "zfspool" ? busyTries : 1;
-  for (let attempt = 1; isOpen(cluster, volume); attempt++) {
+  for (let attempt = 1; isOpen(cluster, storage, volume); attempt++) {
     const error = busyError(storage, volume.name);
     if (error === undefined) return;
     if (attempt >= tries) throw error;
@@ -229,16 +229,23 @@ function* demandIdle(cluster: Cluster, storage: StorageConfig, volume: Volume): 
   }
 }
 
-function isOpen(cluster: Cluster, volume: Volume): boolean {
+function isOpen(cluster: Cluster, { storage }: StorageConfig, volume: Volume): boolean {
   const { vmid } = volume;
   const isRunning = vmid !== undefined && cluster.machine(vmid) !== undefined;
-  return (isRunning && isDrive(cluster, volume)) || isWritten(cluster, volume);
+  return (isRunning && isDrive(cluster, storage, volume)) || isWritten(cluster, volume);
 }
 
-/** Whether the running owner has it as a drive: an unused volume, or memory read back, is not. */
-function isDrive(cluster: Cluster, { vmid = 0, name }: Volume): boolean {
+/**
+ * Whether the running owner has it as a drive: an unused volume, or memory read back, is not, and
+ * neither is the volume of another storage that has the same name.
+ */
+function isDrive(cluster: Cluster, storage: string, volume: Volume): boolean {
+  const { vmid = 0 } = volume;
   const { main } = cluster.readGuest(cluster.nodeOfGuest(vmid) ?? "", vmid);
-  return [...main].some(([key, value]) => !/^(unused|vmstate)/.test(key) && value.includes(name));
+  const volid = `${storage}:${fullName(volume)}`;
+  return [...main].some(([key, value]) => {
+    return !/^(unused|vmstate)/.test(key) && value.split(",").includes(volid);
+  });
 }
 
 /** Throws if linked clones still stand on it. */

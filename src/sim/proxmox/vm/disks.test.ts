@@ -70,6 +70,17 @@ test("a protected guest keeps its disks and itself, whichever way is tried", asy
   assert.equal((await stage.volumes(100)).length, 2);
 });
 
+test("a disk that is moved while it runs leaves nothing, whatever others are called", async () => {
+  const stage = new Stage();
+  await created(stage, 100, { scsi0: "local:1,format=qcow2", scsi1: "local-zfs:1" });
+  assert.equal(await stage.does("POST", `${qemu}/100/status/start`), "OK");
+  const volumes = async (): Promise<string[]> => stage.volumes(100, "local-zfs");
+  assert.deepEqual(await volumes(), ["local-zfs:vm-100-disk-0"], "named as the other's file");
+  const params = { disk: "scsi1", storage: "local", delete: 1 };
+  assert.equal(await stage.does("POST", `${qemu}/100/move_disk`, params), "OK");
+  assert.deepEqual(await volumes(), []);
+});
+
 test("a disk that is handed over gets the next free number of its new owner", async () => {
   const stage = new Stage();
   await created(stage, 100, { scsi0: "local-zfs:1", scsi1: "local-zfs:2" });

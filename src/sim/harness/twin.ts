@@ -1,0 +1,77 @@
+import { virtualMachineKind, type VirtualMachine } from "../../api/index.ts";
+import { isReady } from "./readiness.ts";
+import { differencesOf, shapeOf } from "./shape.ts";
+import { nextTurn } from "./turns.ts";
+import { Violation } from "./violation.ts";
+import { World, type WorldOptions } from "./world.ts";
+
+/** Nothing goes wrong there, so it takes a minute or two. */
+const makeMs = 20 * 60_000;
+
+/**
+ * Law 8: what something has become does not depend on what it went through. The same declarations
+ * are made once more, plainly, in a world in which nothing ever goes wrong; what then stands there
+ * must be the same.
+ */
+export async function demandSameAsPlain(world: World, options: WorldOptions): Promise<void> {
+  const vms = [...world.records.vms.values()].filter((vm) => !isPending(vm));
+  if (vms.length === 0) return;
+  const plain = new World({ ...options, home: "embedded", listen: undefined });
+  await makePlainly(plain, vms);
+  for (const vm of vms) {
+    const twin = [...plain.records.vms.values()].find(({ metadata }) => {
+      return metadata.name === vm.metadata.name;
+    });
+    const [difference] = differencesOf(shapeIn(world, vm), shapeIn(plain, twin));
+    if (difference === undefined) continue;
+    throw new Violation(8, `${vm.metadata.name} is not as if it were made plainly: ${difference}`);
+  }
+}
+
+async function makePlainly(plain: World, vms: readonly VirtualMachine[]): Promise<void> {
+  await passWhile(plain, plain.install());
+  plain.start(0);
+  await passUntil(plain, () => plain.house.isOpen);
+  for (const { apiVersion, kind, metadata, spec } of vms) {
+    const { namespace = "", name = "" } = metadata;
+    const vm = { apiVersion, kind, metadata: { namespace, name }, spec };
+    await passWhile(plain, plain.client.of(virtualMachineKind).create(vm));
+  }
+  const areReady = (): boolean => [...plain.records.vms.values()].every(isReady);
+  if (await passUntil(plain, areReady)) return;
+  const stuck = [...plain.records.vms.values()].filter((vm) => !isReady(vm));
+  throw new Violation(8, `made plainly it does not become Ready: ${JSON.stringify(stuck)}`);
+}
+
+function shapeIn({ sites }: World, vm: VirtualMachine | undefined): ReadonlyMap<string, string> {
+  const { hypervisor = "", externalId = "" } = vm?.status ?? {};
+  const site = sites.get(hypervisor);
+  return shapeOf(site?.text(externalId) ?? "", site?.isRunning(externalId) ?? false);
+}
+
+/** What waits for a restart is not in its file yet. */
+function isPending({ status }: VirtualMachine): boolean {
+  const conditions = status?.conditions ?? [];
+  return conditions.some(({ type, status: is }) => type === "Synced" && is === "False");
+}
+
+async function passWhile(world: World, work: Promise<unknown>): Promise<void> {
+  let isOver = false;
+  const ended = work.finally(() => {
+    isOver = true;
+  });
+  ended.catch(() => undefined);
+  await passUntil(world, () => isOver);
+  await ended;
+}
+
+async function passUntil({ clock }: World, holds: () => boolean): Promise<boolean> {
+  const endMs = clock.monotonicMs() + makeMs;
+  for (;;) {
+    await nextTurn();
+    if (holds()) return true;
+    const nextMs = clock.nextInMs();
+    if (nextMs === undefined || clock.monotonicMs() + nextMs > endMs) return false;
+    clock.advance(nextMs);
+  }
+}

@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { undisturbed } from "../../src/controllers/testing/saga.ts";
+import type { Operation } from "../../src/hypervisor/index.ts";
+import { changed, fromClone, fromImage, travelling } from "./sagas.ts";
+
+/** Struck in a saga, or tried by the tests of this file. One without a line does not compile. */
+const triedBy: Record<Operation["kind"], "sagas" | `src/${string}.test.ts`> = {
+  create: "sagas",
+  clone: "sagas",
+  addDisk: "sagas",
+  attach: "sagas",
+  detach: "sagas",
+  destroyDisk: "sagas",
+  moveDisk: "sagas",
+  handOver: "src/drivers/proxmox/operations/hand-over.test.ts",
+  grow: "sagas",
+  configure: "sagas",
+  stamp: "sagas",
+  release: "src/drivers/proxmox/operations/operations.test.ts",
+  powerOn: "sagas",
+  powerOff: "sagas",
+  reboot: "sagas",
+  suspend: "sagas",
+  resume: "src/drivers/proxmox/operations/parts.test.ts",
+  migrate: "sagas",
+  guard: "sagas",
+  regroup: "src/drivers/proxmox/operations/parts.test.ts",
+  destroy: "sagas",
+  removeVolume: "src/drivers/proxmox/operations/cut-short.test.ts",
+  discardVolume: "src/drivers/proxmox/operations/discard.test.ts",
+  unlock: "src/drivers/proxmox/operations/discard.test.ts",
+  clearHusk: "src/drivers/proxmox/operations/discard.test.ts",
+  putSeed: "sagas",
+  removeSeed: "sagas",
+  fetchImage: "src/drivers/proxmox/driver.test.ts",
+  putImage: "src/drivers/proxmox/driver.test.ts",
+  removeImage: "src/drivers/proxmox/driver.test.ts",
+};
+
+test("every operation is struck in a saga, or it is said where else it is", async () => {
+  const struck = new Set<string>();
+  for (const saga of [fromImage, fromClone, changed, travelling]) {
+    for (const operation of (await undisturbed(saga)).operations) struck.add(operation);
+  }
+  const expected = Object.entries(triedBy).flatMap(([kind, by]) => (by === "sagas" ? kind : []));
+  assert.deepEqual([...struck].toSorted(), expected.toSorted());
+  for (const [kind, by] of Object.entries(triedBy)) {
+    if (by === "sagas") continue;
+    const tests = readFileSync(join(import.meta.dirname, "..", "..", by), "utf8");
+    assert.match(tests, new RegExp(`"${kind}"`), `${by} does not try ${kind}`);
+  }
+});

@@ -1,0 +1,59 @@
+import type { Saga } from "../../src/controllers/testing/saga.ts";
+
+const root = { name: "root", size: "10Gi", storage: "local-zfs" };
+const grown = { ...root, size: "12Gi" };
+const data = { name: "data", size: "20Gi", storage: "local-zfs" };
+const small = { ...data, size: "4Gi" };
+const shutdown = { graceSeconds: 5, force: true };
+
+export const fromImage: Saga = {
+  name: "from an image, in a pool, with a disc for its first boot",
+  spec: {
+    disks: [root, data],
+    placement: { pool: "prod" },
+    updatePolicy: "Reboot",
+    cloudInit: { userData: { inline: "#cloud-config\nruncmd: [id]\n" } },
+    shutdown,
+  },
+  changes: [
+    { cpu: { cores: 4 }, disks: [grown, data] },
+    { disks: [grown, { ...data, state: "Absent", onDelete: "Delete" }] },
+  ],
+};
+
+export const fromClone: Saga = {
+  name: "cloned from a template, highly available, with an id that a person chose",
+  spec: {
+    externalId: "500",
+    source: { clone: { externalId: "900", mode: "Linked" } },
+    disks: [root],
+    highAvailability: { enabled: true },
+    shutdown,
+  },
+  changes: [{ highAvailability: { enabled: false } }, { powerState: "Stopped" }],
+};
+
+export const changed: Saga = {
+  name: "that loses a disk and gets it back, has it moved to another storage, and sleeps",
+  spec: { disks: [root, small], shutdown },
+  changes: [
+    { disks: [root] },
+    { disks: [root, small] },
+    // Not to a shared storage: of what is cut off there nobody can tell whose it is.
+    { disks: [root, { ...small, storage: "local" }] },
+    { powerState: "Suspended" },
+    { powerState: "Running" },
+  ],
+};
+
+/** Without disks: of a copy that is cut off on another node nobody can tell whose it is. */
+export const travelling: Saga = {
+  name: "without disks that goes from node to node, and back",
+  spec: {
+    source: { blank: {} },
+    disks: [],
+    placement: { node: "pve1", mode: "Enforce" },
+    shutdown,
+  },
+  changes: [{ placement: { node: "pve2" } }, { placement: { node: "pve1" } }],
+};
