@@ -67,7 +67,7 @@ export async function failVm(
   return again(failure.category, next.afterMs);
 }
 
-/** Another failure; or what was on its way has failed after all, though it is waited for as before. */
+/** Another failure; or what was on its way has failed after all, and is waited for as before. */
 function isNews({ memory, vm }: Turn, failure: Failure): boolean {
   const { category } = failure;
   const wasUnderWay = memory.isUnderWay === true;

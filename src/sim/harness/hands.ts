@@ -126,6 +126,7 @@ export class Hands {
   #lose({ site, id }: Found): void {
     site.model.killMachine(Number(id));
     site.model.removeGuestFile(Number(id));
+    Reflect.deleteProperty(site.model.cluster.state.ha, `vm:${id}`);
     site.guests.delete(id);
     this.#disown(site, id);
     this.#say(site, `removes the file of ${id}`);
