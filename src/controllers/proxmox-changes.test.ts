@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { virtualMachineKind, type VirtualMachine } from "../api/index.ts";
 import type { WrittenVirtualMachineSpec } from "../api/index.ts";
+import { eventsOf } from "./testing/events.ts";
 import { openProxmox, type SimulatedWorld } from "./testing/simulated-proxmox.ts";
 import { condition, createVm, getVm, isReady, listClaims, until } from "./testing/world.ts";
 
@@ -95,6 +96,17 @@ describe("disks of a machine on a simulated Proxmox", () => {
     assert.match(config()["scsi1"] ?? "", /^local:/);
     assert.match(config()["scsi0"] ?? "", /^local-zfs:/);
     assert.equal(condition(vm, "Synced"), "True Succeeded");
+  });
+
+  it("that wait for a restart are not told to be as declared", async () => {
+    const { stage, edit } = await standing();
+    const vm = await edit({ cpu: { cores: 4 } });
+    assert.equal(condition(vm, "Synced"), "False RestartRequired");
+    await until(stage.world, () => false, 60_000);
+    const told = (await eventsOf(stage.world.client)).filter(({ about }) => about === "web");
+    const last = told.filter(({ reason }) => /Succeeded|RestartRequired/.test(reason));
+    assert.deepEqual(last.map(({ reason }) => reason).toSorted(), ["RestartRequired", "Succeeded"]);
+    assert.match(last.map(({ note }) => note).join(), /Waits for the next restart: cpu\.cores/);
   });
 
   it("are put on another bus only while the machine is off, if that is allowed", async () => {

@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import { eventResource } from "../api/builtin/index.ts";
 import { annotations, virtualMachineKind } from "../api/index.ts";
 import type { VirtualMachine } from "../api/index.ts";
+import { eventsOf } from "./testing/events.ts";
 import { openProxmox, type SimulatedWorld } from "./testing/simulated-proxmox.ts";
 import {
   condition,
@@ -196,6 +197,9 @@ describe("berth.dev/forget", () => {
     assert.equal(world.model.machines.size, 1);
     const [claim] = await listClaims(world.client);
     assert.equal(claim?.spec.releaseReason, "forgotten: moved by hand");
+    await until(world, () => false, 60_000);
+    const told = (await eventsOf(world.client)).filter(({ reason }) => reason === "Forgotten");
+    assert.match(told.map(({ note }) => note).join(), /stays on the hypervisor .*moved by hand$/);
   });
 });
 

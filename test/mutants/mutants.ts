@@ -12,8 +12,6 @@ export interface Edit {
  */
 export interface Mutant {
   readonly name: string;
-  /** No seed is recorded yet that notices: so far nothing proves this line. */
-  readonly isOpen?: boolean;
   readonly edits: readonly [Edit, ...Edit[]];
 }
 
@@ -87,7 +85,6 @@ const ownership: readonly Mutant[] = [
   },
   {
     name: "frees volumes that it cannot tell to be its own",
-    isOpen: true,
     edits: [
       {
         file: `${controller}/plan.ts`,
@@ -103,7 +100,6 @@ const ownership: readonly Mutant[] = [
   },
   {
     name: "takes volumes that were there before for its own",
-    isOpen: true,
     edits: [
       {
         file: `${driver}/leftovers.ts`,
@@ -119,7 +115,6 @@ const ownership: readonly Mutant[] = [
   },
   {
     name: "destroys disks that somebody put into its machine",
-    isOpen: true,
     edits: [
       {
         file: `${controller}/plan-deletion.ts`,
@@ -161,7 +156,6 @@ const ownership: readonly Mutant[] = [
   },
   {
     name: "takes the Claim of another object",
-    isOpen: true,
     edits: [
       {
         file: "src/controllers/claims/ledger.ts",
@@ -182,7 +176,6 @@ const ownership: readonly Mutant[] = [
   },
   {
     name: "uses an id again that rests",
-    isOpen: true,
     edits: [
       {
         file: "src/controllers/claims/ledger.ts",
@@ -234,7 +227,6 @@ const intents: readonly Mutant[] = [
   },
   {
     name: "takes a lost reply for done",
-    isOpen: true,
     edits: [
       {
         file: `${driver}/operations/begun.ts`,
@@ -245,7 +237,6 @@ const intents: readonly Mutant[] = [
   },
   {
     name: "believes an absence while a request may be on its way",
-    isOpen: true,
     edits: [
       {
         file: `${controller}/plan.ts`,
@@ -266,7 +257,17 @@ const intents: readonly Mutant[] = [
   },
   {
     name: "takes a hypervisor that does not answer for an absence",
-    isOpen: true,
+    edits: [
+      {
+        file: `${driver}/observe.ts`,
+        find: '    if (read.type === "failed") return unknown(read.failure);\n  }\n  return await searchCluster',
+        replace:
+          '    if (read.type === "failed") return settled({ at: "absent" });\n  }\n  return await searchCluster',
+      },
+    ],
+  },
+  {
+    name: "takes an id that nobody answers for to be free",
     edits: [
       {
         file: `${driver}/observe.ts`,
@@ -277,7 +278,6 @@ const intents: readonly Mutant[] = [
   },
   {
     name: "trusts an old list of Claims",
-    isOpen: true,
     edits: [
       {
         file: "src/controllers/claims/ledger.ts",
@@ -318,7 +318,6 @@ const intents: readonly Mutant[] = [
   },
   {
     name: "tries again without a pause",
-    isOpen: true,
     edits: [
       {
         file: "src/hypervisor/categories.ts",
@@ -329,12 +328,11 @@ const intents: readonly Mutant[] = [
   },
   {
     name: "gives up a failed creation for good at once",
-    isOpen: true,
     edits: [
       {
         file: "src/hypervisor/categories.ts",
-        find: "  CreationFailed: fewTimes,",
-        replace: "  CreationFailed: stalling,",
+        find: "{ ...forEver, attemptsMax: 5 }",
+        replace: "{ ...forEver, attemptsMax: 1 }",
       },
     ],
   },
@@ -410,7 +408,6 @@ const endings: readonly Mutant[] = [
   },
   {
     name: "forgets an empty reservation that may be its own",
-    isOpen: true,
     edits: [
       {
         file: `${controller}/plan.ts`,
@@ -431,7 +428,6 @@ const endings: readonly Mutant[] = [
   },
   {
     name: "destroys the disks of a retained machine that is gone",
-    isOpen: true,
     edits: [
       {
         file: `${controller}/plan.ts`,
@@ -442,7 +438,6 @@ const endings: readonly Mutant[] = [
   },
   {
     name: "forgets the disks that a machine which is gone was to leave",
-    isOpen: true,
     edits: [
       {
         file: `${controller}/plan.ts`,
@@ -453,12 +448,11 @@ const endings: readonly Mutant[] = [
   },
   {
     name: "destroys a disk that should be retained",
-    isOpen: true,
     edits: [
       {
         file: `${controller}/plan-deletion.ts`,
-        find: 'return known !== undefined && known.onDelete !== "Retain";',
-        replace: "return known !== undefined;",
+        find: 'if (known?.disk !== undefined) return known.onDelete === "Delete";',
+        replace: "if (known?.disk !== undefined) return true;",
       },
       {
         file: `${driver}/operations/destroy.ts`,
@@ -480,7 +474,6 @@ const endings: readonly Mutant[] = [
   },
   {
     name: "destroys machines because their kind goes away",
-    isOpen: true,
     edits: [
       {
         file: `${controller}/declare.ts`,
@@ -511,7 +504,6 @@ const endings: readonly Mutant[] = [
   },
   {
     name: "makes another machine where somebody took its id",
-    isOpen: true,
     edits: [
       {
         file: `${controller}/plan.ts`,

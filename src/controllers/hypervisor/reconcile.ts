@@ -328,7 +328,9 @@ function awayFailure(name: string, { failure }: Trouble): Trouble["failure"] {
   const isNetwork = failure.category === "NetworkError";
   const { remedy = "" } = failure;
   const isAskedAgain = categoryPolicies[failure.category].next === "retry";
-  const look = `When it is asked again: berth why hypervisor/${name}. Machines on it go on by themselves.`;
+  const look =
+    `When it is asked again: berth why hypervisor/${name}. ` +
+    "Machines on it go on by themselves.";
   return {
     ...failure,
     category: isNetwork ? "NetworkError" : "DependencyNotReady",

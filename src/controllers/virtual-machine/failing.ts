@@ -42,8 +42,7 @@ export async function failVm(
   const nowMs = deps.clock.nowMs();
   const old = turn.vm.status?.failure;
   const wasStalled = isStalledNow(turn);
-  // What was on its way and failed after all is news, though it is waited for as before.
-  const isNew = old?.category !== failure.category || isNoLongerUnderWay(turn, failure);
+  const isNew = isNews(turn, failure);
   const nextRetryMs = isCounted && next.type === "retry" ? nowMs + next.afterMs : undefined;
   const described = describeFailure(failure, { nowMs, old, attempts, step, nextRetryMs });
   await writeView(turn, {
@@ -68,10 +67,13 @@ export async function failVm(
   return again(failure.category, next.afterMs);
 }
 
-function isNoLongerUnderWay({ memory }: Turn, { isUnderWay }: Failure): boolean {
-  const was = memory.isUnderWay === true;
-  memory.isUnderWay = isUnderWay === true;
-  return was && isUnderWay !== true;
+/** Another failure; or what was on its way has failed after all, and is waited for as before. */
+function isNews({ memory, vm }: Turn, failure: Failure): boolean {
+  const { category } = failure;
+  const wasUnderWay = memory.isUnderWay === true;
+  const isUnderWay = failure.isUnderWay === true;
+  memory.isUnderWay = isUnderWay;
+  return vm.status?.failure?.category !== category || (wasUnderWay && !isUnderWay);
 }
 
 /**

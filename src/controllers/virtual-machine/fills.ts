@@ -67,14 +67,22 @@ function copyFill(turn: ConnectedTurn, image: VMImage, node: string | undefined)
     return isThere && (candidate.node === undefined || candidate.node === node);
   });
   if (copy?.volume !== undefined) return answered({ from: "volume", volume: copy.volume });
-  const { failure } = image.status ?? {};
-  const why = failure === undefined ? "" : ` ${failure.message}`;
-  return failed({
+  return failed(notBrought(image, here));
+}
+
+/** As long as nothing failed it is on its way. */
+function notBrought({ metadata, status }: VMImage, hypervisor: string): Failure {
+  const message = `The image ${metadata.name ?? ""} is not on the Hypervisor ${hypervisor} yet.`;
+  if (status?.failure === undefined) {
+    const remedy = "It is being brought there: see the status of the VMImage.";
+    return { category: "DependencyNotReady", message, remedy, isUnderWay: true };
+  }
+  const { message: why, remedy } = status.failure;
+  return {
     category: "DependencyNotReady",
-    message: `The image ${image.metadata.name ?? ""} is not on the Hypervisor ${here} yet.${why}`,
-    remedy: failure?.remedy ?? "It is being brought there: see the status of the VMImage.",
-    ...(failure === undefined ? { isUnderWay: true } : {}),
-  });
+    message: `${message} ${why}`,
+    remedy: remedy ?? "See the status of the VMImage.",
+  };
 }
 
 type Clone = NonNullable<NonNullable<ConnectedTurn["vm"]["spec"]["source"]>["clone"]>;

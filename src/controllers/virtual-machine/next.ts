@@ -142,7 +142,7 @@ export type Next =
       readonly why?: string;
     }
   | { readonly do: "step"; readonly step: Step }
-  /** Look for volumes under the id that nothing refers to, on its node or on all, and plan again. */
+  /** Look for volumes under the id that nothing refers to, on its node or all, and plan again. */
   | { readonly do: "sweep"; readonly everywhere?: true }
   /** Look again, this time also at the power, and plan again. */
   | { readonly do: "look" }

@@ -39,7 +39,7 @@ function isSeen({ volumes = [] }: ClaimSpec, name: string): boolean {
   return volumes.some(({ disk, onDelete }) => disk === name && onDelete !== undefined);
 }
 
-/** Disks that may be made at any moment, before anything is sent; until they are seen, or are not. */
+/** Disks that may be made at any moment, noted before anything is sent, until they are seen. */
 function stillComing(declared: Declared, claim: ClaimSpec, { mark }: Machine): string[] {
   const { comingDisks = [] } = claim;
   const named = declared.isDeleting ? [] : declared.disks.map(({ name }) => name);

@@ -260,15 +260,21 @@ async function rest(
   const state = { is: "resting", drift, pending, isApplied } as const;
   const handled = { ...handledOf(turn), ...restartHandled(turn) };
   await writeView(turn, { state, handled });
-  if (!wasReady) {
-    const message = "The machine is as declared.";
-    turn.deps.events.event(turn.vm, { type: "Normal", reason: vmReasons.Succeeded, message });
-  }
+  if (!wasReady) tellRest(turn, pending);
   // A silent agent holds its caller up, so everything else is said before.
   const guest = await askGuest(turn);
   if (guest !== undefined) await writeView(turn, { state, handled, guest });
   const waits = [askAgainMs(turn), seedMs(turn)].filter((ms) => ms !== undefined);
   return waits.length === 0 ? settled : again("Guest", Math.min(...waits));
+}
+
+/** What waits for a restart is not as declared yet. */
+function tellRest({ vm, deps }: ConnectedTurn, pending: readonly string[]): void {
+  const isWhole = pending.length === 0;
+  const reason = isWhole ? vmReasons.Succeeded : vmReasons.RestartRequired;
+  const waits = `Waits for the next restart: ${pending.join(", ")}.`.slice(0, 1024);
+  const message = isWhole ? "The machine is as declared." : waits;
+  deps.events.event(vm, { type: "Normal", reason, message });
 }
 
 /** Once, when it is found: what it is stands in the condition. */

@@ -70,7 +70,8 @@ async function knownAhead(
   place: Elsewhere,
 ): Promise<readonly Failure[]> {
   const { memory, deps, vm } = turn;
-  const declaration = declarationOf(vm);
+  // What was found without a node, or on another one, says nothing of this one.
+  const declaration = `${place.node ?? ""} ${declarationOf(vm)}`;
   const nowMs = deps.clock.monotonicMs();
   const isKnown = memory.ahead?.declaration === declaration && nowMs < memory.ahead.untilMs;
   if (memory.ahead !== undefined && isKnown) return memory.ahead.findings;

@@ -1,5 +1,5 @@
 import type { ClaimSpec } from "../../api/index.ts";
-import type { Turn } from "./turn.ts";
+import { annotationOf, type Turn } from "./turn.ts";
 
 /** Says what became of the machine whose object goes, once its Claim says so. */
 export function tellEnd(
@@ -12,5 +12,14 @@ export function tellEnd(
   const message = isGone
     ? `The machine ${externalId} is gone from the hypervisor.`
     : `The machine ${externalId} stays on the hypervisor and is let go.`;
-  deps.events.event(vm, { type: "Normal", reason: isGone ? "Deleted" : "Released", message });
+  const why = isGone ? undefined : annotationOf(vm.metadata, "forget");
+  if (why === undefined) {
+    return deps.events.event(vm, {
+      type: "Normal",
+      reason: isGone ? "Deleted" : "Released",
+      message,
+    });
+  }
+  const told = `${message} Forgotten: ${why}`.slice(0, 1024);
+  deps.events.event(vm, { type: "Warning", reason: "Forgotten", message: told });
 }

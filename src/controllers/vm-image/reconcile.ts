@@ -41,9 +41,8 @@ export async function reconcileImage(key: string, deps: ImageDeps): Promise<Outc
 async function find(image: VMImage, deps: ImageDeps): Promise<Outcome> {
   const { volume, template } = image.spec.source;
   const name = (volume ?? template)?.hypervisorRef.name ?? "";
-  const isUntried = deps.connections.isUntried(name) && deps.hypervisors.get(name) !== undefined;
-  // Nobody has looked at the hypervisor yet. That is no failure, and what is found wakes everybody.
-  if (isUntried) return again("HeldBack", heldMs);
+  // That is no failure, and what is found wakes everybody.
+  if (isUntried(name, deps)) return again("HeldBack", heldMs);
   const reach = deps.connections.of(name);
   if (reach.is === "away") return trouble(image, deps, { copies: [], failure: reach.failure });
   if (volume === undefined) return rest(image, deps, []);
@@ -56,6 +55,11 @@ async function find(image: VMImage, deps: ImageDeps): Promise<Outcome> {
   if (isWhole) return outcome;
   delete memoryOf(image, deps).looked;
   return again("Partial", partialMs);
+}
+
+/** Nobody has looked at the hypervisor yet. */
+function isUntried(name: string, { connections, hypervisors }: ImageDeps): boolean {
+  return connections.isUntried(name) && hypervisors.get(name) !== undefined;
 }
 
 /** If not, it is noted that it is looked for now. */

@@ -92,7 +92,8 @@ function checkSpace(disks: readonly NewDisk[], storages: readonly NodeStorage[])
     const wanted = here.reduce((sum, { sizeBytes }) => sum + (sizeBytes ?? 0), 0);
     if (availableBytes === undefined || wanted <= availableBytes) return [];
     const message = `the storage ${name} has ${availableBytes} bytes left of ${wanted} needed`;
-    return [{ category: "QuotaExceeded" as const, message }];
+    const remedy = `Free space on ${name}, ask for less, or name another storage.`;
+    return [{ category: "QuotaExceeded" as const, message, remedy }];
   });
 }
 

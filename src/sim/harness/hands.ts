@@ -1,5 +1,6 @@
 import type { Dice } from "./dice.ts";
 import { diskHands, type Found } from "./hands-disks.ts";
+import { moveVolumes, putVolume } from "./hands-volumes.ts";
 import { isProvable } from "./provable.ts";
 import type { Site } from "./site.ts";
 import type { World } from "./world.ts";
@@ -60,15 +61,25 @@ export class Hands {
     this.#say(found.site, `deletes the machine ${found.id}`);
   }
 
+  /** A machine that stood is taken away, whole or only its file. Answers which. */
+  takeAway(): Found | undefined {
+    const found = this.#anyOfBerth((site, id) => this.#hasStood(site, id));
+    if (found === undefined) return undefined;
+    if (this.#dice.chance(0.5)) this.#lose(found);
+    else this.#destroy(found.site, found.id);
+    this.#say(found.site, `takes the machine ${found.id} away`);
+    return found;
+  }
+
   /** Somebody takes a machine to another node with its disks, where it stays off. */
-  moveMachine(): void {
-    const found = this.#anyOfBerth();
-    if (found === undefined) return;
+  moveMachine(onlyStood = false): Found | undefined {
+    const found = this.#anyOfBerth((at, one) => !onlyStood || this.#hasStood(at, one));
+    if (found === undefined) return undefined;
     const { site, id } = found;
     const from = site.model.cluster.nodeOfGuest(Number(id));
     const to = this.#dice.pick(["pve1", "pve2"]);
-    if (from === undefined || from === to || site.value(id, "lock") !== undefined) return;
-    if (site.model.cluster.state.nodes.some(({ isOnline }) => !isOnline)) return;
+    if (from === undefined || from === to || site.value(id, "lock") !== undefined) return undefined;
+    if (site.model.cluster.state.nodes.some(({ isOnline }) => !isOnline)) return undefined;
     site.model.killMachine(Number(id));
     const text = site.text(id) ?? "";
     site.model.removeGuestFile(Number(id));
@@ -76,6 +87,7 @@ export class Hands {
     moveVolumes(site, id, { from, to });
     site.touched();
     this.#say(site, `moves ${id} from ${from} to ${to}`);
+    return found;
   }
 
   /**
@@ -108,10 +120,13 @@ export class Hands {
   /** Somebody removes a guest's file, and its volumes stay. */
   loseFile(): void {
     const found = this.#anyOfBerth();
-    if (found === undefined) return;
-    const { site, id } = found;
+    if (found !== undefined) this.#lose(found);
+  }
+
+  #lose({ site, id }: Found): void {
     site.model.killMachine(Number(id));
     site.model.removeGuestFile(Number(id));
+    Reflect.deleteProperty(site.model.cluster.state.ha, `vm:${id}`);
     site.guests.delete(id);
     this.#disown(site, id);
     this.#say(site, `removes the file of ${id}`);
@@ -186,19 +201,31 @@ export class Hands {
   leaveVolume(): void {
     const site = this.#anySite();
     const free = this.#dice.pick([String(this.#dice.between(100, 120)), "300", "301"]);
-    const id = this.#dice.pickAny(this.#bereft(site)) ?? free;
-    const isFree = id !== free || !this.#isClaimed(site, id);
-    if (site.text(id) !== undefined || !isFree || this.#isBusy(site, id)) return;
-    const { volumes: backings } = site.model.cluster.state;
-    backings["pve1:rpool/data"] ??= [];
-    const volumes = backings["pve1:rpool/data"];
+    const bereft = this.#dice.pickAny(this.#bereft(site));
+    if (bereft !== undefined) this.leaveVolumeBehind({ site, id: bereft });
+    else if (!this.#isClaimed(site, free)) this.#leave({ site, id: free }, "pve1");
+  }
+
+  /** The same on every node, under an id that nobody has yet. */
+  leaveVolumesUnder({ site, id }: Found): void {
+    if (this.#isClaimed(site, id)) return;
+    for (const node of site.nodes) this.#leave({ site, id }, node);
+  }
+
+  /** The same where a machine was that is gone and is not to be made anew. */
+  leaveVolumeBehind({ site, id }: Found): void {
+    const node = this.#world.records.claimOf(site.name, id)?.spec.node;
+    if (node !== undefined && this.#bereft(site).includes(id)) this.#leave({ site, id }, node);
+  }
+
+  #leave({ site, id }: Found, node: string): void {
+    if (site.text(id) !== undefined || this.#isBusy(site, id)) return;
+    const backing = `${node}:rpool/data`;
     const name = `vm-${id}-disk-${this.#dice.between(0, 3)}`;
-    if (volumes.some((volume) => volume.name === name)) return;
-    const sizes = { sizeBytes: 1024 ** 3, usedBytes: 0, createdMs: 0 };
-    volumes.push({ name, content: "images", format: "raw", vmid: Number(id), ...sizes });
-    site.volumes.set(`pve1:rpool/data/${name}`, { by: "person", uid: undefined });
-    site.touched();
-    this.#say(site, `leaves the volume ${name}`);
+    // One with the very name that the Claim knows could not be told from Berth's by anybody.
+    const claim = this.#world.records.claimOf(site.name, id)?.spec ?? {};
+    if (isProvable(claim, { backing, name }) || !putVolume({ site, id }, backing, name)) return;
+    this.#say(site, `leaves the volume ${name} on ${node}`);
   }
 
   /** Ids under which a machine of Berth's stood that is gone, and is not to be made anew. */
@@ -223,11 +250,7 @@ export class Hands {
     if (node === undefined || /^\[|^lock:|^scsi9:/m.test(text) || !/^scsi0:/m.test(text)) return;
     const backing = `${node}:rpool/data`;
     const name = `vm-${id}-disk-9`;
-    const volumes = site.model.cluster.state.volumes[backing];
-    if (volumes === undefined || volumes.some((volume) => volume.name === name)) return;
-    const sizes = { sizeBytes: 1024 ** 3, usedBytes: 0, createdMs: 0 };
-    volumes.push({ name, content: "images", format: "raw", vmid: Number(id), ...sizes });
-    site.volumes.set(`${backing}/${name}`, { by: "person", uid: undefined });
+    if (!putVolume({ site, id }, backing, name)) return;
     site.model.writeGuestFile(node, Number(id), `${text}scsi9: local-zfs:${name},size=1G\n`);
     site.touched();
     this.#say(site, `attaches the disk ${name} to ${id}`);
@@ -313,11 +336,12 @@ export class Hands {
   }
 
   /** A machine of Berth's on which nothing is under way at this moment. */
-  #anyOfBerth(): Found | undefined {
+  #anyOfBerth(isOne: (site: Site, id: string) => boolean = () => true): Found | undefined {
     const site = this.#anySite();
     const ids = [...site.guests]
       .filter(([id, { by }]) => by === "berth" && !this.#isBusy(site, id))
-      .map(([id]) => id);
+      .map(([id]) => id)
+      .filter((id) => isOne(site, id));
     const id = this.#dice.pickAny(ids);
     return id === undefined ? undefined : { site, id };
   }
@@ -344,6 +368,10 @@ export class Hands {
     return site.model.cluster.processes.list().some(({ name }) => name.includes(id));
   }
 
+  #hasStood(site: Site, id: string): boolean {
+    return this.#world.records.claimOf(site.name, id)?.spec.everStood === true;
+  }
+
   #isClaimed(site: Site, id: string): boolean {
     return this.#world.records.claimOf(site.name, id) !== undefined;
   }
@@ -357,27 +385,5 @@ export class Hands {
 
   #say(site: Site, what: string): void {
     this.#world.trace.say("people", () => `on ${site.name}: somebody ${what}`);
-  }
-}
-
-/** The local disks of a machine go with it. */
-function moveVolumes(
-  site: Site,
-  id: string,
-  { from, to }: { readonly from: string; readonly to: string },
-): void {
-  const { volumes } = site.model.cluster.state;
-  for (const [backing, list] of Object.entries(volumes)) {
-    if (!backing.startsWith(`${from}:`)) continue;
-    const target = `${to}${backing.slice(from.length)}`;
-    const mine = list.filter(({ vmid }) => vmid === Number(id));
-    if (mine.length === 0) continue;
-    volumes[backing] = list.filter(({ vmid }) => vmid !== Number(id));
-    volumes[target] = [...(volumes[target] ?? []), ...mine];
-    for (const { name } of mine) {
-      const origin = site.volumes.get(`${backing}/${name}`);
-      site.volumes.delete(`${backing}/${name}`);
-      if (origin !== undefined) site.volumes.set(`${target}/${name}`, origin);
-    }
   }
 }

@@ -48,4 +48,12 @@ describe("what is on a cluster beside its machines", () => {
     assert.equal(changedBy((state) => state.pools.push(pool)).length, 2);
     assert.equal(changedBy((state) => (state.ha["vm:100"] = { state: "started" })).length, 2);
   });
+
+  it("says nothing of who watches over a machine that stands", () => {
+    const changes = changedBy((state) => {
+      state.guests["100"] = { node: "pve1", text: "memory: 16" };
+      state.ha["vm:100"] = { state: "started" };
+    });
+    assert.deepEqual(changes, []);
+  });
 });

@@ -8,7 +8,9 @@ export function inventoryOf(state: ClusterState): string[] {
   const files = Object.entries(state.volumes).flatMap(([backing, volumes]) => {
     return volumes.filter(({ vmid }) => vmid === undefined).map(({ name }) => `${backing}/${name}`);
   });
-  const { pools, ha, haGroups = {}, haRules = {}, mappings = {}, acl, roles, storages } = state;
+  // A machine that was let go of stays under high availability, where people put it.
+  const ha = Object.keys(state.ha).filter((sid) => !(sid.replace("vm:", "") in state.guests));
+  const { pools, haGroups = {}, haRules = {}, mappings = {}, acl, roles, storages } = state;
   const rest = { pools, ha, haGroups, haRules, mappings, acl, roles, storages };
   const lines = Object.entries(rest).map(([name, part]) => `${name} ${JSON.stringify(part)}`);
   return [...files, ...lines].toSorted();

@@ -48,6 +48,8 @@ describe("the law of the why", () => {
     demandWhy(vm({ conditions, failure: { ...failure, nextRetryAt: failure.lastAt } }));
     demandWhy(vm({ conditions, failure: { ...failure, category: "DependencyNotReady" } }));
     demandWhy(vm({ conditions: [notReady, condition("Stalled", "True")], failure }));
+    const operation = { id: "1", step: "Create", intent: "Make it.", since: "", attempt: 2 };
+    demandWhy(vm({ conditions, failure, operation }));
   });
 
   it("asks for the words of a failure", () => {

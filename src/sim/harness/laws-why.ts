@@ -12,12 +12,14 @@ export interface Telling extends KubeObject {
     readonly conditions?: readonly Condition[] | undefined;
     readonly failure?: VirtualMachineStatus["failure"];
     readonly waitingFor?: VirtualMachineStatus["waitingFor"];
+    readonly operation?: unknown;
   };
 }
 
 /**
  * Law 9: whoever was looked at says whether it is Ready, and what is not says why; a failure has
- * its kind and its words, and says when it goes on, what it waits for, or that a person has to act.
+ * its kind and its words, and says when it goes on, what it waits for, that a person has to act, or
+ * what is being done right now.
  */
 export function demandWhy({ kind, metadata, status }: Telling): void {
   if (status === undefined) return;
@@ -39,14 +41,15 @@ export function demandWhy({ kind, metadata, status }: Telling): void {
 function demandWhole(
   who: string,
   failure: NonNullable<VirtualMachineStatus["failure"]>,
-  { conditions = [], waitingFor }: NonNullable<Telling["status"]>,
+  { conditions = [], waitingFor, operation }: NonNullable<Telling["status"]>,
 ): void {
   const { category, message, firstAt, nextRetryAt } = failure;
   const missing = Object.entries({ category, message, firstAt }).find(([, text]) => text === "");
   if (missing !== undefined) throw new Violation(9, `${who} fails without its ${missing[0]}`);
   const isStalled = conditions.some(({ type, status: is }) => type === "Stalled" && is === "True");
   const isWaiting = waitingFor !== undefined || waiting.has(category);
-  if (nextRetryAt !== undefined || isStalled || isWaiting) return;
+  const isWorking = operation !== undefined;
+  if (nextRetryAt !== undefined || isStalled || isWaiting || isWorking) return;
   throw new Violation(9, `${who} fails with ${category} (${message}), and what comes next is open`);
 }
 

@@ -10,7 +10,7 @@ import { isCreate, nameOf, subjectOf } from "./wire.ts";
 /** More changes for one object within so long are a storm, whatever goes wrong. */
 const stormMs = 600_000;
 const stormMost = 40;
-/** And so are more calls of one cluster, reads and all. */
+/** And so are more calls of one cluster, or of the API by one program, reads and all. */
 const callsMs = 60_000;
 const callsMost = 800;
 /** For how long a person's word that a disk may go counts: it may be undone while it is done. */
@@ -31,7 +31,7 @@ export class Laws {
   readonly #sent = new Map<string, number[]>();
   /** Objects that were Ready once. */
   readonly #stood = new Set<string>();
-  /** When the clusters were called, by their names. */
+  /** When the clusters were called, and the API by the programs, by their names. */
   readonly #called = new Map<string, number[]>();
   /** When a disk was last declared to go, by the object's uid and the disk's name. */
   readonly #words = new Map<string, number>();
@@ -133,6 +133,12 @@ export class Laws {
   atCall({ name }: Site): void {
     const calls = this.#noteIn(this.#called, name, callsMs);
     if (calls > callsMost) throw new Violation(6, `${name} was called ${calls} times in a minute`);
+  }
+
+  /** Law 6: and a program asks the API only so often. */
+  atAsk(program: string): void {
+    const asks = this.#noteIn(this.#called, program, callsMs);
+    if (asks > callsMost) throw new Violation(6, `${program} asked ${asks} times in a minute`);
   }
 
   /** Counts what happened within so long, with what happens now. */

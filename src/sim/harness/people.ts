@@ -10,10 +10,15 @@ import { credentialsOf, type World } from "./world.ts";
 const gib = "Gi";
 const vmNames = ["web", "db", "mail", "ci"] as const;
 /** Ids that people choose themselves: few, so that they collide. */
-const chosenIds = ["300", "301"] as const;
+export const chosenIds = ["300", "301"] as const;
 
 /** Always of one size: a disk that comes back can be as it was. */
 const dataDisk = { name: "data", size: "3Gi" };
+
+interface Declared {
+  readonly name: string;
+  readonly spec: WrittenVirtualMachineSpec;
+}
 
 /** People who declare: what they create, edit and delete through the API. */
 export class People {
@@ -29,17 +34,18 @@ export class People {
     this.#dice = dice;
   }
 
-  /** A machine under a name that is free; nothing if all are taken. */
-  declare(): void {
+  /** A machine under a name that is free; nothing if all are taken. Answers what was declared. */
+  declare(said: Pick<WrittenVirtualMachineSpec, "externalId"> = {}): Declared | undefined {
     const free = vmNames.filter((name) => {
       return this.vm(name) === undefined && !this.#declaring.has(name);
     });
     const name = this.#dice.pickAny(free);
-    if (name === undefined) return;
-    const spec = this.#newSpec();
+    if (name === undefined) return undefined;
+    const spec = { ...this.#newSpec(), ...said };
     this.#declaring.add(name);
     this.#world.clock.after(5_000, () => this.#declaring.delete(name));
     this.#create(name, spec);
+    return { name, spec };
   }
 
   #create(name: string, spec: WrittenVirtualMachineSpec): void {

@@ -33,6 +33,8 @@ export interface ProgramOptions {
   readonly weather: ApiWeather;
   /** The API is in the same process and dies with it. */
   readonly isEmbedded: boolean;
+  /** Told of every request to the API but watches. */
+  readonly onAsk: (program: string) => void;
   /** Told of every line of its log. */
   readonly onLog: (line: string) => void;
   /** Where it reports what it does. */
@@ -144,6 +146,7 @@ export class Program {
   #ask(request: WireRequest): Promise<WireResponse> {
     if (this.life.isDead) return new Promise(() => undefined);
     if (request.url.includes("watch=true")) return this.#watch(request);
+    this.#options.onAsk(this.name);
     return this.life.call(() => this.#exchange(request));
   }
 
@@ -152,7 +155,8 @@ export class Program {
     if (weather.isCut) throw new NetworkError("Unreachable", "the API cannot be reached");
     const response = await house.handle(request);
     if (!isStream(response.body)) return response;
-    return { ...response, body: delayed(response.body, weather, this.life.clock()) };
+    const watch = { url: request.url, stream: response.body };
+    return { ...response, body: delayed(watch, weather, this.life.clock()) };
   }
 
   async #exchange(request: WireRequest): Promise<WireResponse> {

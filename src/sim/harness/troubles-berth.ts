@@ -1,5 +1,5 @@
 import type { Program } from "./program.ts";
-import type { Trouble, TroubleMakers } from "./trouble.ts";
+import { later, type Trouble, type TroubleMakers } from "./trouble.ts";
 import type { World } from "./world.ts";
 
 /** What goes wrong with Berth itself, and between it and its API. */
@@ -53,20 +53,23 @@ function crash(makers: TroubleMakers): Trouble {
 function changeMind(makers: TroubleMakers): Trouble {
   const { world, dice, people } = makers;
   return {
-    // The worst moment: a request is on its way, its sender dies, and what it is about is deleted.
+    // The worst moment: a request is on its way, its sender dies or is told that it was lost, and
+    // what it is about is deleted.
     name: "change one's mind",
     weight: 3,
     strike: () => {
       const life = anyProgram(makers)?.life;
       if (life === undefined) return;
-      world.trace.say("weather", () => "requests are slow, and the next sender dies");
+      const dies = dice.chance(0.6);
+      const told = dies ? "and the next sender dies" : "and their senders live";
+      world.trace.say("weather", () => `whatever is sent arrives late, ${told}`);
       for (const weather of world.weather.values()) {
-        weather.delayMs = 25_000;
-        world.clock.after(3_000, () => void (weather.delayMs = 0));
+        weather.late = 1;
+        world.clock.after(3_000, () => void (weather.late = 0));
       }
-      life.doom = { callsLeft: 1, when: "after", onlyEffects: true };
+      if (dies) life.doom = { callsLeft: 1, when: "after", onlyEffects: true };
       world.clock.after(3_100, () => {
-        if (!life.isDead) return;
+        if (dies && !life.isDead) return;
         for (const name of underWay(world)) people.delete(name);
         makers.revive(dice.between(0, 500));
       });
@@ -81,6 +84,8 @@ function oldNews(makers: TroubleMakers): Trouble {
     weight: 2,
     strike: apiForAWhile(makers, "watches are late", (weather, isOn) => {
       weather.lagMs = isOn ? dice.pick([50, 1_000, 10_000]) : 0;
+      // Each kind has a watch of its own, so what one tells may be older than what another does.
+      weather.lagsOnly = isOn ? dice.pick([undefined, "/claims", "/virtualmachines"]) : undefined;
     }),
   };
 }
@@ -119,7 +124,8 @@ function fullDisk(makers: TroubleMakers): Trouble {
 }
 
 /** Somebody deletes the kinds: their objects go, and with them no machine may. */
-function takeKinds({ world, dice }: TroubleMakers): Trouble {
+function takeKinds(makers: TroubleMakers): Trouble {
+  const { world, dice, people } = makers;
   return {
     name: "take the kinds away",
     weight: 1,
@@ -131,6 +137,10 @@ function takeKinds({ world, dice }: TroubleMakers): Trouble {
         dice.between(10_000, 60_000),
         () => void (world.kindsGoSinceMs = undefined),
       );
+      const going = people.standing().filter(() => dice.chance(0.4));
+      for (const { metadata } of going) {
+        later(makers, [0, 8_000], () => people.delete(metadata.name ?? ""));
+      }
     },
   };
 }

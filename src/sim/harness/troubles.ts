@@ -2,6 +2,7 @@ import type { Site } from "./site.ts";
 import type { Trouble, TroubleMakers } from "./trouble.ts";
 import { toBerth } from "./troubles-berth.ts";
 import { onTheHypervisor } from "./troubles-hypervisor.ts";
+import { together } from "./troubles-together.ts";
 import { onTheWire } from "./troubles-wire.ts";
 import { fairWeather } from "./wire.ts";
 import type { World } from "./world.ts";
@@ -14,6 +15,7 @@ export function troubleMenu(makers: TroubleMakers): Trouble[] {
     ...onTheWire(makers),
     ...onTheHypervisor(makers),
     ...toBerth(makers),
+    ...together(makers),
   ];
 }
 
@@ -65,6 +67,7 @@ export function healWorld(world: World): void {
   for (const weather of world.apiWeather) {
     Object.assign(weather, {
       lagMs: 0,
+      lagsOnly: undefined,
       isBroken: false,
       isDoubled: false,
       isCut: false,

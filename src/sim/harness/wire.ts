@@ -25,6 +25,8 @@ export interface Weather {
   double: number;
   /** The reply breaks off in its middle. */
   garble: number;
+  /** Questions with this in their path have no answer, while all others do. */
+  unanswered: string | undefined;
   /** The record of the work that a request began is lost some moments later, whatever it does. */
   forgetTask: number;
   /** Lists of machines leave out those of one node. */
@@ -42,6 +44,7 @@ export const fairWeather: Weather = {
   late: 0,
   double: 0,
   garble: 0,
+  unanswered: undefined,
   forgetTask: 0,
   hiddenNode: undefined,
 };
@@ -152,7 +155,7 @@ export class Wire {
   /** What becomes of a reply that does not come back. */
   async #spoilt(request: PveRequest): Promise<PveReply | undefined> {
     const { site, dice, weather, trace } = this.#options;
-    if (dice.chance(weather.loseReply)) {
+    if (dice.chance(weather.loseReply) || isUnanswered(request, weather)) {
       trace.say(site.name, () => `${nameOf(request)}: the reply is lost`);
       await sleep(site.clock, dice.chance(0.5) ? 10 : giveUpMs);
       return lost;
@@ -246,6 +249,10 @@ const refusals: readonly [Refusal, ...Refusal[]] = [
 interface Refusal {
   readonly status: number;
   readonly reason: string;
+}
+
+function isUnanswered({ method, path }: PveRequest, { unanswered }: Weather): boolean {
+  return method === "GET" && unanswered !== undefined && path.includes(unanswered);
 }
 
 /** Of these the server itself finds out whether the machine is still what it was. */

@@ -158,6 +158,7 @@ export class World {
       trace: this.trace,
       weather,
       isEmbedded,
+      onAsk: (name) => this.guard(() => this.laws.atAsk(name)),
       metrics: this.#seed % countedEvery === 0 ? this.#newMetrics() : undefined,
       onLog: (line) => this.guard(() => demandNoSecret(() => `a log: ${line}`, line)),
       mayDestroy: () => this.kindsGoSinceMs === undefined,
@@ -244,7 +245,8 @@ async function declareSite(client: Client, site: Site): Promise<void> {
       type: "proxmox",
       endpoints: [`https://${name}.example:8006`],
       credentials: { secretRef },
-      idRange: { first: 100, last: 139 },
+      // So few that an id which rests is likely to be met again.
+      idRange: { first: 100, last: 123 },
       defaults: { storage: "local-zfs", imageStorage: "local" },
       limits: { pollSeconds: 15 },
       // As few as can be: with so few machines more would never be reached.

@@ -40,11 +40,18 @@ export function effective({ set, remove }: ConfigChange, values: Values): Config
   };
 }
 
-/** The server puts every CD drive that is written into the order to boot in, unless it is said. */
+/**
+ * The server puts every CD drive that is written into the order to boot in, unless it is said. What
+ * somebody took away since is left out: the whole change would be refused because of it.
+ */
 function keptOrder(news: readonly (readonly [string, string])[], values: Values): Values {
   const { boot } = values;
   const hasDrive = news.some(([, value]) => value.includes("media=cdrom"));
-  return hasDrive && boot !== undefined ? { boot } : {};
+  if (!hasDrive || boot === undefined) return {};
+  const order = property(parseProperties(boot, "legacy"), "order");
+  if (order === undefined) return { boot };
+  const there = order.split(";").filter((slot) => slot in values);
+  return there.length === 0 ? {} : { boot: `order=${there.join(";")}` };
 }
 
 export function notStamped(name: string): Failure {

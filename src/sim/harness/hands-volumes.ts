@@ -1,0 +1,37 @@
+import type { Found } from "./hands-disks.ts";
+import type { Site } from "./site.ts";
+
+/** A volume of somebody's own, under the id of a machine; false if there is one of that name. */
+export function putVolume({ site, id }: Found, backing: string, name: string): boolean {
+  const { volumes: backings } = site.model.cluster.state;
+  const volumes = backings[backing] ?? [];
+  backings[backing] = volumes;
+  if (volumes.some((volume) => volume.name === name)) return false;
+  const sizes = { sizeBytes: 1024 ** 3, usedBytes: 0, createdMs: 0 };
+  volumes.push({ name, content: "images", format: "raw", vmid: Number(id), ...sizes });
+  site.volumes.set(`${backing}/${name}`, { by: "person", uid: undefined });
+  site.touched();
+  return true;
+}
+
+/** The local disks of a machine go with it. */
+export function moveVolumes(
+  site: Site,
+  id: string,
+  { from, to }: { readonly from: string; readonly to: string },
+): void {
+  const { volumes } = site.model.cluster.state;
+  for (const [backing, list] of Object.entries(volumes)) {
+    if (!backing.startsWith(`${from}:`)) continue;
+    const target = `${to}${backing.slice(from.length)}`;
+    const mine = list.filter(({ vmid }) => vmid === Number(id));
+    if (mine.length === 0) continue;
+    volumes[backing] = list.filter(({ vmid }) => vmid !== Number(id));
+    volumes[target] = [...(volumes[target] ?? []), ...mine];
+    for (const { name } of mine) {
+      const origin = site.volumes.get(`${backing}/${name}`);
+      site.volumes.delete(`${backing}/${name}`);
+      if (origin !== undefined) site.volumes.set(`${target}/${name}`, origin);
+    }
+  }
+}
