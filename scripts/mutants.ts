@@ -7,7 +7,8 @@ import { mutants, type Mutant } from "../test/mutants/mutants.ts";
 import { type Caught, runMutant } from "../test/mutants/run-mutant.ts";
 
 // npm run mutants: breaks each safety line of test/mutants/mutants.ts in turn and searches for a
-// history that notices. The seed that is recorded is tried first, then one after the other.
+// history that notices. The seed that is recorded is tried first, then one after the other; of a
+// line that names the step which shows it, only seeds with that step.
 //
 //   --write       record the seeds that CI replays, each as soon as it is found
 //   --new         only lines that have no seed yet
@@ -84,9 +85,10 @@ async function search(
     const caught = await runMutant(mutant, { from: recorded, to: recorded });
     if (caught !== undefined && (await isClean(recorded))) return caught;
   }
+  const { step } = mutant;
   let next = from;
   for (;;) {
-    const caught = next > to ? undefined : await runMutant(mutant, { from: next, to });
+    const caught = next > to ? undefined : await runMutant(mutant, { from: next, to, step });
     if (caught === undefined || (await isClean(caught.seed))) return caught;
     next = caught.seed + 1;
   }

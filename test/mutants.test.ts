@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
-import { runHistory } from "../src/sim/harness/index.ts";
+import { plannedSteps, runHistory } from "../src/sim/harness/index.ts";
 import { mutants } from "./mutants/mutants.ts";
 import { runMutant, shrinkMutant } from "./mutants/run-mutant.ts";
 
@@ -23,6 +23,14 @@ describe("a broken safety line is caught", () => {
         const text = readFileSync(new URL(`../${file}`, import.meta.url), "utf8");
         assert.equal(text.split(find).length, 2, `${name}: ${file}`);
       }
+    }
+  });
+
+  it("and a step that is named for the search is one that histories have", () => {
+    const seeds = Array.from({ length: 100 }, (_, index) => index + 1);
+    const planned = new Set(seeds.flatMap((seed) => plannedSteps(seed)));
+    for (const { name, step } of mutants) {
+      assert.ok(step === undefined || planned.has(step), `${name}: ${step}`);
     }
   });
 

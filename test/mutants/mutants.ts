@@ -12,6 +12,8 @@ export interface Edit {
  */
 export interface Mutant {
   readonly name: string;
+  /** The step of a history that is likely to show it: a search tries only seeds that have it. */
+  readonly step?: string;
   readonly edits: readonly [Edit, ...Edit[]];
 }
 
@@ -85,6 +87,7 @@ const ownership: readonly Mutant[] = [
   },
   {
     name: "frees volumes that it cannot tell to be its own",
+    step: "clear up by hand",
     edits: [
       {
         file: `${controller}/plan.ts`,
@@ -100,6 +103,7 @@ const ownership: readonly Mutant[] = [
   },
   {
     name: "takes volumes that were there before for its own",
+    step: "declare over volumes",
     edits: [
       {
         file: `${driver}/leftovers.ts`,
@@ -115,6 +119,7 @@ const ownership: readonly Mutant[] = [
   },
   {
     name: "destroys disks that somebody put into its machine",
+    step: "attach a disk",
     edits: [
       {
         file: `${controller}/plan-deletion.ts`,
@@ -227,6 +232,7 @@ const intents: readonly Mutant[] = [
   },
   {
     name: "takes a lost reply for done",
+    step: "change one's mind",
     edits: [
       {
         file: `${driver}/operations/begun.ts`,
@@ -237,6 +243,7 @@ const intents: readonly Mutant[] = [
   },
   {
     name: "believes an absence while a request may be on its way",
+    step: "change one's mind",
     edits: [
       {
         file: `${controller}/plan.ts`,
@@ -268,6 +275,7 @@ const intents: readonly Mutant[] = [
   },
   {
     name: "takes an id that nobody answers for to be free",
+    step: "move a machine unheard",
     edits: [
       {
         file: `${driver}/observe.ts`,
@@ -278,6 +286,7 @@ const intents: readonly Mutant[] = [
   },
   {
     name: "trusts an old list of Claims",
+    step: "regret",
     edits: [
       {
         file: "src/controllers/claims/ledger.ts",
@@ -328,6 +337,7 @@ const intents: readonly Mutant[] = [
   },
   {
     name: "gives up a failed creation for good at once",
+    step: "fail a worker",
     edits: [
       {
         file: "src/hypervisor/categories.ts",
@@ -408,6 +418,7 @@ const endings: readonly Mutant[] = [
   },
   {
     name: "forgets an empty reservation that may be its own",
+    step: "no worker, unheard",
     edits: [
       {
         file: `${controller}/plan.ts`,
@@ -428,6 +439,7 @@ const endings: readonly Mutant[] = [
   },
   {
     name: "destroys the disks of a retained machine that is gone",
+    step: "clear up by hand",
     edits: [
       {
         file: `${controller}/plan.ts`,
@@ -438,6 +450,7 @@ const endings: readonly Mutant[] = [
   },
   {
     name: "forgets the disks that a machine which is gone was to leave",
+    step: "clear up by hand",
     edits: [
       {
         file: `${controller}/plan.ts`,
@@ -474,6 +487,7 @@ const endings: readonly Mutant[] = [
   },
   {
     name: "destroys machines because their kind goes away",
+    step: "take the kinds away",
     edits: [
       {
         file: `${controller}/declare.ts`,
@@ -504,6 +518,7 @@ const endings: readonly Mutant[] = [
   },
   {
     name: "makes another machine where somebody took its id",
+    step: "recycle an id",
     edits: [
       {
         file: `${controller}/plan.ts`,

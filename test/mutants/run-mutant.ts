@@ -17,15 +17,21 @@ export interface Left {
   readonly trace: readonly string[];
 }
 
+export interface Seeds {
+  readonly from: number;
+  readonly to: number;
+  /** Only those that surely have this step. */
+  readonly step?: string | undefined;
+}
+
 /** Runs seeds in a process of its own with the line broken. Nothing if none of them notices. */
 export async function runMutant(
   mutant: Mutant,
-  { from, to }: { readonly from: number; readonly to: number },
+  { from, to, step }: Seeds,
 ): Promise<Caught | undefined> {
-  const printed = await runBroken(mutant, new URL("./run-one.ts", import.meta.url), [
-    `${from}`,
-    `${to}`,
-  ]);
+  const file = new URL("./run-one.ts", import.meta.url);
+  const args = [`${from}`, `${to}`, ...(step === undefined ? [] : [step])];
+  const printed = await runBroken(mutant, file, args);
   // cast: run-one.ts prints it.
   return (printed as Caught | null) ?? undefined;
 }

@@ -72,6 +72,11 @@ export async function runHistory(options: HistoryOptions): Promise<HistoryResult
   return history.result(failure);
 }
 
+/** What a seed surely lets happen, by name. Costs next to nothing against the history itself. */
+export function plannedSteps(seed: number): string[] {
+  return new History({ seed }).planned();
+}
+
 class History {
   readonly #seed: number;
   readonly #dice: Dice;
@@ -139,16 +144,7 @@ class History {
 
   async #sufferTrouble(): Promise<void> {
     const dice = this.#stepDice;
-    const script = new Script(
-      this.#seed,
-      troubleMenu({
-        world: this.#world,
-        dice,
-        people: this.#people,
-        hands: this.#hands,
-        revive: (afterMs: number) => this.#startDead(afterMs),
-      }),
-    );
+    const script = this.#script();
     for (let index = 0; this.#isToCome(index, script); index++) {
       // Also where a step is left out its time passes: the others keep their moments.
       await this.#pass(script.waitMs(index));
@@ -159,6 +155,23 @@ class History {
       strike();
       this.#startDead();
     }
+  }
+
+  #script(): Script {
+    const menu = troubleMenu({
+      world: this.#world,
+      dice: this.#stepDice,
+      people: this.#people,
+      hands: this.#hands,
+      revive: (afterMs: number) => this.#startDead(afterMs),
+    });
+    return new Script(this.#seed, menu);
+  }
+
+  /** The names of the first steps, which come in any case. */
+  planned(): string[] {
+    const script = this.#script();
+    return Array.from({ length: script.least }, (_, index) => script.trouble(index).name);
   }
 
   #isToCome(index: number, script: Script): boolean {

@@ -1,4 +1,4 @@
-export { runHistory } from "./history.ts";
+export { plannedSteps, runHistory } from "./history.ts";
 export type { HistoryResult } from "./history.ts";
 export { laws } from "./violation.ts";
 export { shrink } from "./shrink.ts";
