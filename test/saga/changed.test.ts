@@ -1,5 +1,7 @@
 import { changed, travelling } from "./sagas.ts";
-import { strikeAtEveryEffect } from "./strike.ts";
+import { atRequests, strikeAtEveryEffect } from "./strike.ts";
 
-strikeAtEveryEffect(changed, 9);
-strikeAtEveryEffect(travelling, 9);
+// A worker that dies while it suspends, resumes or migrates leaves locks and saved memory behind
+// that Berth names, and that a person has to clear: that is not among these laws.
+strikeAtEveryEffect(changed, { by: atRequests });
+strikeAtEveryEffect(travelling, { by: atRequests });

@@ -3,7 +3,7 @@ import type { Saga } from "../../src/controllers/testing/saga.ts";
 const root = { name: "root", size: "10Gi", storage: "local-zfs" };
 const grown = { ...root, size: "12Gi" };
 const data = { name: "data", size: "20Gi", storage: "local-zfs" };
-const small = { ...data, size: "4Gi" };
+const small = { ...data, size: "4Gi", storage: "local" };
 const shutdown = { graceSeconds: 5, force: true };
 
 export const fromImage: Saga = {
@@ -39,8 +39,8 @@ export const changed: Saga = {
   changes: [
     { disks: [root] },
     { disks: [root, small] },
-    // Not to a shared storage: of what is cut off there nobody can tell whose it is.
-    { disks: [root, { ...small, storage: "local" }] },
+    // To where the machine has a disk already: elsewhere nobody listed what stood there before.
+    { disks: [root, { ...small, storage: "local-zfs" }] },
     { powerState: "Suspended" },
     { powerState: "Running" },
   ],

@@ -72,7 +72,10 @@ export function createReports(options: ReportsOptions): Reports {
   return {
     opened: ({ id }) => metrics.opened(id, clock.monotonicMs()),
     operated: (object, operation, state) => tellOperation(options, { object, operation, state }),
-    failed: (object, failure, facts) => tellFailure(options, { object, failure, facts }),
+    failed: (object, failure, facts) => {
+      const tell = failure.isUnderWay === true ? tellWait : tellFailure;
+      tell(options, { object, failure, facts });
+    },
     became: (object, old) => tellReadiness(options, object, old),
   };
 }
@@ -139,10 +142,8 @@ interface Failed {
 }
 
 /** A failed attempt is told each time, which raises a count; a wait only when it begins. */
-function tellFailure(options: ReportsOptions, told: Failed): void {
-  const { events, log, metrics } = options;
+function tellFailure({ events, log, metrics }: ReportsOptions, told: Failed): void {
   const { object, failure, facts } = told;
-  if (failure.isUnderWay === true) return tellWait(options, told);
   const { category, message } = failure;
   const { step, attempts, retryInMs, isStalled } = facts;
   const isToTell = facts.isNew || isAttempt(category, facts);
