@@ -30,15 +30,7 @@ const remedies: Readonly<Record<string, (stuck: Stuck, helpers: Helpers) => Answ
     if (site.guests.get(id)?.by === "berth") return `${id} is there`;
     return () => people.change(name, { spec: { onMissing: "Recreate" } });
   },
-  IdentityConflict: ({ vm, site, id, name, message }, { world, people, hands }) => {
-    // Two objects chose the same id: only one of them can have it.
-    const owner = world.records.claimOf(vm.spec.hypervisorRef.name, id)?.spec.owner.name;
-    if (owner !== undefined && owner !== name) return () => people.delete(name);
-    // A copy of its file refers to its disks, or somebody has the id of its keeper.
-    const other = /(?:VM (?=\d+ uses the volume)|The keeper )(\d+)/.exec(message)?.[1] ?? id;
-    if (site.guests.get(other)?.by !== "person") return `nobody else has ${other}`;
-    return () => hands.clear(site, other);
-  },
+  IdentityConflict: answerConflict,
   LockError: ({ site, id }, { hands }) => {
     if (site.value(id, "lock") === undefined) return `${id} has no lock`;
     // An empty reservation is of no use to anybody; a machine is.
@@ -69,6 +61,19 @@ const remedies: Readonly<Record<string, (stuck: Stuck, helpers: Helpers) => Answ
     return () => people.delete(name);
   },
 };
+
+function answerConflict(stuck: Stuck, { world, people, hands }: Helpers): Answer {
+  const { vm, site, id, name, message } = stuck;
+  // Two objects chose the same id: only one of them can have it.
+  const claim = world.records.claimOf(vm.spec.hypervisorRef.name, id)?.spec;
+  if (claim !== undefined && claim.owner.name !== name) return () => people.delete(name);
+  // A copy of its file refers to its disks, or somebody has the id of its keeper.
+  const other = /(?:VM (?=\d+ uses the volume)|The keeper )(\d+)/.exec(message)?.[1] ?? id;
+  const by = site.guests.get(other)?.by;
+  // One of the same name let it go before it was whole, and there it stands.
+  const isLetGo = by === "berth" && other === id && claim?.state === "Released";
+  return by === "person" || isLetGo ? () => hands.clear(site, other) : `nobody else has ${other}`;
+}
 
 /** Disks may have grown by hand, or since a machine was let go of: then they are declared so. */
 function declareSizes({ vm, site, id, name, message }: Stuck, { people }: Helpers): Answer {
