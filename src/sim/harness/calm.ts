@@ -63,16 +63,24 @@ const remedies: Readonly<Record<string, (stuck: Stuck, helpers: Helpers) => Answ
 };
 
 function answerConflict(stuck: Stuck, { world, people, hands }: Helpers): Answer {
-  const { vm, site, id, name, message } = stuck;
+  const { site, id, name, message } = stuck;
   // Two objects chose the same id: only one of them can have it.
-  const claim = world.records.claimOf(vm.spec.hypervisorRef.name, id)?.spec;
+  const claim = world.records.claimOf(site.name, id)?.spec;
   if (claim !== undefined && claim.owner.name !== name) return () => people.delete(name);
-  // A copy of its file refers to its disks, or somebody has the id of its keeper.
-  const other = /(?:VM (?=\d+ uses the volume)|The keeper )(\d+)/.exec(message)?.[1] ?? id;
-  const by = site.guests.get(other)?.by;
+  const other = whoElse(message) ?? id;
   // One of the same name let it go before it was whole, and there it stands.
-  const isLetGo = by === "berth" && other === id && claim?.state === "Released";
-  return by === "person" || isLetGo ? () => hands.clear(site, other) : `nobody else has ${other}`;
+  const isLetGo = other === id && claim?.state === "Released";
+  const isTaken = site.text(other) !== undefined && (isLetGo || isPersons(site, other));
+  return isTaken ? () => hands.clear(site, other) : `nobody else has ${other}`;
+}
+
+function isPersons(site: Site, id: string): boolean {
+  return site.guests.get(id)?.by === "person";
+}
+
+/** A copy of its file that refers to its disks, or whoever has the id of its keeper. */
+function whoElse(message: string): string | undefined {
+  return /(?:VM (?=\d+ uses the volume)|The keeper )(\d+)/.exec(message)?.[1];
 }
 
 /** Disks may have grown by hand, or since a machine was let go of: then they are declared so. */
