@@ -86,6 +86,7 @@ export class Hands {
     site.model.removeGuestFile(Number(id));
     site.model.writeGuestFile(to, Number(id), text);
     moveVolumes(site, id, { from, to });
+    site.moves.add(`${to}:${id}`);
     site.touched();
     this.#say(site, `moves ${id} from ${from} to ${to}`);
     return found;

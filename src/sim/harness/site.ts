@@ -74,6 +74,8 @@ export class Site {
   /** For which object a create was last sent, by id. */
   readonly creates = new Map<string, string>();
   /** The volumes themselves, by backing and name, and whose they are. */
+  /** Where people took machines, as node:id. */
+  readonly moves = new Set<string>();
   readonly #objects = new Map<string, object>();
   readonly #origins = new WeakMap<object, Origin>();
   readonly #timing: Timing;
