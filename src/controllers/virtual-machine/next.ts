@@ -156,7 +156,12 @@ export type Next =
   /** deletionProtection is on. */
   | { readonly do: "protect" }
   /** Nothing of ours is left; the object may go. */
-  | { readonly do: "finish"; readonly how: "Retire" | "Release" | "Nothing" }
+  | {
+      readonly do: "finish";
+      readonly how: "Retire" | "Release" | "Nothing";
+      /** Volumes under its id that nothing proves to be ours. They stay, and a person is told. */
+      readonly stays?: readonly string[];
+    }
   | {
       readonly do: "rest";
       readonly drift: readonly Difference[];

@@ -219,7 +219,7 @@ async function act(turn: ConnectedTurn, next: Next, declaring: Declaring): Promi
     case "look":
       return again("LookAgain");
     case "finish":
-      return finish(turn, next.how);
+      return finish(turn, next);
     case "rest":
       return rest(turn, next);
   }
