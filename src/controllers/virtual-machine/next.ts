@@ -91,6 +91,12 @@ export interface KeptDisk {
   readonly node?: string;
 }
 
+export interface SeenPool {
+  readonly name: string | undefined;
+  /** That was seen before what was done last had ended. */
+  readonly isOld?: boolean;
+}
+
 export interface PlanInput {
   readonly declared: Declared;
   readonly claim: ClaimSpec | undefined;
@@ -102,7 +108,7 @@ export interface PlanInput {
   /** The agent in the guest has answered. */
   readonly hasAgentAnswered?: boolean;
   /** The pool that it was last seen in, where that is known. */
-  readonly seenPool?: { readonly name: string | undefined } | undefined;
+  readonly seenPool?: SeenPool | undefined;
   /** The machine's power was not asked for, because it never ran. */
   readonly isPowerUnasked?: boolean;
   /** The intent of what was done last and ended well, as far as this process knows. */

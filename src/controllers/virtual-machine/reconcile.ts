@@ -125,11 +125,11 @@ async function observeAndPlan(
 
 /** The pool at the last glance, if the machine was in it. */
 function poolOf(
-  { connection }: ConnectedTurn,
+  { connection, memory }: ConnectedTurn,
   { externalId: id }: ClaimSpec,
 ): PlanInput["seenPool"] {
   const row = connection.inventory.machines.find(({ externalId }) => externalId === id);
-  return row && { name: row.pool };
+  return row && { name: row.pool, isOld: memory.done?.glance === connection.inventory };
 }
 
 function lastNetworks({ status }: VirtualMachine): Record<string, string> {
