@@ -1,9 +1,8 @@
 import type { Claim } from "../../api/index.ts";
 import { seedIdentity } from "../../hypervisor/index.ts";
-import { isHeld } from "../claims/index.ts";
+import { isHeld, type Ledger } from "../claims/index.ts";
 import type { Connection } from "../hypervisor/index.ts";
 import { isKeeper, type SweepInput } from "./plan.ts";
-import type { SweepDeps } from "./sweep.ts";
 
 /**
  * Claims that are held for nothing: their object is gone, and a whole look shows neither the
@@ -30,14 +29,20 @@ export function planRetiring(
   return new Map(claims.map(({ metadata: { uid = "" } }) => [uid, before.get(uid) ?? nowMs]));
 }
 
+/** An id under which nothing seems to be, and how its owner is asked for at the server. */
+interface Doubt {
+  readonly externalId: string;
+  readonly hasOwner: (claim: Claim) => Promise<boolean>;
+}
+
 /**
  * Proves once more that nothing is there, and that nobody holds the Claim; then it rests. An open
  * request may still have made something until the grace time was over.
  */
 export async function retireUnlessThere(
   { driver, systemId }: Connection,
-  { ledger }: SweepDeps,
-  { externalId, hasOwner }: { externalId: string; hasOwner: (claim: Claim) => Promise<boolean> },
+  ledger: Ledger,
+  { externalId, hasOwner }: Doubt,
 ): Promise<void> {
   const claim = await ledger.read(systemId, externalId);
   if (claim === undefined || !isHeld(claim.spec) || (await hasOwner(claim))) return;

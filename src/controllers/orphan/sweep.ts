@@ -237,7 +237,7 @@ async function retireEmpty(
     const sinceMs = memory.emptySince.get(metadata.uid ?? "") ?? nowMs;
     if (nowMs - sinceMs < Math.max(graceMs, settleMs)) continue;
     const { externalId } = spec;
-    await retireUnlessThere(connection, deps, {
+    await retireUnlessThere(connection, deps.ledger, {
       externalId,
       hasOwner: (claim) => hasOwner(deps, claim.spec),
     });

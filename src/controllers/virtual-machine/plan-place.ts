@@ -12,10 +12,14 @@ export function planVmPlace(input: PlanInput, claim: ClaimSpec, found: Found): N
   const regroup = regroupStep(input, claim, machine);
   const step = moveStep(input, claim, machine) ?? regroup ?? guardStep(input, claim, found);
   if (step === undefined) return undefined;
-  // Only a glance shows the pool, some time later: until then nobody has seen it there.
-  const isUnseen = step === regroup && input.lastDone === step.intent && input.seenPool?.isOld;
-  if (isUnseen === true) return { do: "wait", kind: "Task", name: "a look at its pool" };
+  const isDone = step === regroup && isUnseen(input, step);
+  if (isDone) return { do: "wait", kind: "Task", name: "a look at its pool" };
   return stepOrWait(input, step, machine.lock);
+}
+
+/** Only a glance shows the pool, some time later: until then nobody has seen it there. */
+function isUnseen({ lastDone, seenPool }: PlanInput, { intent }: Step): boolean {
+  return lastDone === intent && seenPool?.isOld === true;
 }
 
 function moveStep({ declared }: PlanInput, claim: ClaimSpec, machine: Machine): Step | undefined {
