@@ -82,6 +82,7 @@ export class Hands {
     if (site.model.cluster.state.nodes.some(({ isOnline }) => !isOnline)) return undefined;
     site.model.killMachine(Number(id));
     const text = site.text(id) ?? "";
+    this.#disown(site, id, text);
     site.model.removeGuestFile(Number(id));
     site.model.writeGuestFile(to, Number(id), text);
     moveVolumes(site, id, { from, to });
@@ -318,10 +319,10 @@ export class Hands {
   }
 
   /** With the machine went the proof of what the Claim does not know yet: nobody can tell it. */
-  #disown(site: Site, id: string): void {
+  #disown(site: Site, id: string, text = ""): void {
     const claim = this.#world.records.claimOf(site.name, id)?.spec ?? {};
     for (const { key, backing, name, vmid } of site.guestVolumes()) {
-      if (vmid !== id || isProvable(claim, { backing, name })) continue;
+      if (vmid !== id || text.includes(name) || isProvable(claim, { backing, name })) continue;
       site.volumes.set(key, { by: "nobody", uid: undefined });
     }
   }
