@@ -275,6 +275,8 @@ export interface Leftover {
    * - `Before`: it was there before us. `Unattributed`: nobody knows.
    */
   readonly proof: "Claimed" | "MadeUnderMark" | "Before" | "Unattributed";
+  /** It was made for the memory of a machine that was being suspended. */
+  readonly isSavedMemory?: boolean;
 }
 
 export interface ImagePlace {

@@ -1,7 +1,5 @@
 import { changed, travelling } from "./sagas.ts";
-import { atRequests, strikeAtEveryEffect } from "./strike.ts";
+import { strikeAtEveryEffect } from "./strike.ts";
 
-// A worker that dies while it suspends, resumes or migrates leaves locks and saved memory behind
-// that Berth names, and that a person has to clear: that is not among these laws.
-strikeAtEveryEffect(changed, { by: atRequests });
-strikeAtEveryEffect(travelling, { by: atRequests });
+strikeAtEveryEffect(changed);
+strikeAtEveryEffect(travelling);

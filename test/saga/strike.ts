@@ -22,17 +22,14 @@ const troubles: readonly Trouble[] = [
   "worker killed",
 ];
 
-/** Those that strike at a request. A worker that dies may leave what only a person can mend. */
-export const atRequests = troubles.filter((trouble) => !/^(step|worker) /.test(trouble));
-
 /** A plain run strikes at every third effect, with each trouble at others; CI strikes at all. */
 const stride = process.env["BERTH_REQUIRE_REAL"] === "1" ? 1 : 3;
 
 /** A test for each trouble, at each effect of the machine's life. */
-export function strikeAtEveryEffect(saga: Saga, { by = troubles } = {}): void {
+export function strikeAtEveryEffect(saga: Saga): void {
   describe(`a machine ${saga.name}`, async () => {
     const calm = await undisturbed(saga);
-    for (const [i, trouble] of by.entries()) {
+    for (const [i, trouble] of troubles.entries()) {
       const count = effectsOf(trouble, calm);
       test(`keeps the laws with "${trouble}" at any of ${count} effects`, async () => {
         for (let at = 1 + (i % stride); at <= count; at += stride) {

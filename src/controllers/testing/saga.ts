@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { virtualMachineKind } from "../../api/index.ts";
+import { annotations, virtualMachineKind } from "../../api/index.ts";
 import type { WrittenVirtualMachineSpec } from "../../api/index.ts";
 import type { PveReply, PveRequest, Send } from "../../drivers/proxmox/index.ts";
 import type { HypervisorDriver } from "../../hypervisor/index.ts";
@@ -235,14 +235,29 @@ class Life {
     }
   }
 
-  /** No token may break a lock: a person does what the failure says, and only then. */
+  /**
+   * A person does what Berth says, and only then: restarts a machine that waits for that, and
+   * clears a lock, which no token may break.
+   */
   async #mend(): Promise<void> {
-    const { failure } = (await getVm(this.world.client, name))?.status ?? {};
-    if (failure?.category !== "LockError" || failure.nextRetryAt !== undefined) return;
+    const vm = await getVm(this.world.client, name);
+    const isWaiting = condition(vm, "Synced") === "False RestartRequired";
+    if (isWaiting && !this.#isDeleted) await this.#restart(vm?.metadata.generation);
+    const { failure } = vm?.status ?? {};
+    if (failure?.category === "LockError" && failure.nextRetryAt === undefined) this.#unlock();
+  }
+
+  #unlock(): void {
     for (const id of this.#ours()) {
       if (this.#isHusk(id)) destroyByHand(this.proxmox, id);
       else this.proxmox.setLock(Number(id), undefined);
     }
+  }
+
+  /** `berth restart`, once for a change. */
+  async #restart(generation = 0): Promise<void> {
+    const metadata = { annotations: { [annotations.restartAt]: `for change ${generation}` } };
+    await this.world.client.of(virtualMachineKind).patch(at, { merge: { metadata } });
   }
 
   async #send(request: PveRequest, send: Send): Promise<PveReply> {

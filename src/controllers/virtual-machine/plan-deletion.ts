@@ -2,6 +2,7 @@ import type { ClaimSpec } from "../../api/index.ts";
 import type { Machine, SeenVolume } from "../../hypervisor/index.ts";
 import { claimChange, withLeftovers } from "./plan-claim.ts";
 import { planVmHandOver } from "./plan-hand-over.ts";
+import { planVmAwake } from "./plan-memory.ts";
 import { planVmPowerOff, planVmResume } from "./plan-power.ts";
 import {
   basisOf,
@@ -18,7 +19,9 @@ export function planVmDeletion(input: PlanInput, claim: ClaimSpec, machine: Mach
   const change = claimChange(input, claim, machine);
   if (change !== undefined) return { do: "record", change };
   const at = { node: machine.node, version: machine.version };
-  if (declared.fate === "Retain") return planVmRelease(input, claim, machine);
+  if (declared.fate === "Retain") {
+    return planVmAwake(input, claim, machine) ?? planVmRelease(input, claim, machine);
+  }
   if (declared.isProtected) return { do: "protect" };
   const stays = machine.volumes.filter((volume) => volume.isOwn && !mayGo(claim, volume));
   const still = planVmStill(input, claim, { machine, keeps: stays.length > 0 });
@@ -54,7 +57,7 @@ function planVmStill(
       return keeps ? planVmResume(input, claim, machine) : undefined;
     case "Running":
     case "Paused":
-      return planVmPowerOff(input, claim, machine);
+      return planVmAwake(input, claim, machine) ?? planVmPowerOff(input, claim, machine);
   }
 }
 

@@ -6,6 +6,7 @@ import { claimChange } from "./plan-claim.ts";
 import { lostDisks, planVmDisks } from "./plan-disks.ts";
 import { planVmTakenBack } from "./plan-hand-over.ts";
 import { planVmKeeperClosed } from "./plan-keeper.ts";
+import { planVmAwake } from "./plan-memory.ts";
 import { planVmPlace } from "./plan-place.ts";
 import { planVmPower } from "./plan-power.ts";
 import { planVmSeed, planVmSeedRead } from "./plan-seed.ts";
@@ -51,7 +52,11 @@ function planVmKnown(input: PlanInput, claim: ClaimSpec, machine: Machine): Next
   if (claim.everStood && claim.madeFrom === undefined && madeFrom !== undefined) {
     return { do: "record", change: { madeFrom } };
   }
-  return planVmLock(input, claim, machine) ?? planVmTakenBack(input, { claim, machine });
+  return (
+    planVmLock(input, claim, machine) ??
+    planVmAwake(input, claim, machine) ??
+    planVmTakenBack(input, { claim, machine })
+  );
 }
 
 function planVmRest(

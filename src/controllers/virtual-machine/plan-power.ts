@@ -1,6 +1,7 @@
 import type { ClaimSpec } from "../../api/index.ts";
 import type { Machine } from "../../hypervisor/index.ts";
 import { basisOf, stepOrWait, type Found, type Next, type PlanInput } from "./next.ts";
+import { planVmMemoryFree } from "./plan-memory.ts";
 
 export const startIntent = "Start the machine.";
 
@@ -73,7 +74,9 @@ function resume(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
 function suspend(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
   const operation = { kind: "suspend", claim, at: basisOf(machine) } as const;
   const intent = "Save the machine's memory to disk and stop it.";
-  return stepOrWait(input, { name: "Suspend", operation, intent }, machine.lock);
+  const next = stepOrWait(input, { name: "Suspend", operation, intent }, machine.lock);
+  const isNext = next.do === "step" && next.step.name === "Suspend";
+  return (isNext ? planVmMemoryFree(input, claim, machine) : undefined) ?? next;
 }
 
 /** Off: by asking the guest first, then by force if that is allowed. */

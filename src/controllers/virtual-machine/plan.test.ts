@@ -471,7 +471,68 @@ const cases: readonly Case[] = [
     },
     next: "finish Release",
   },
+  ...memoryCases(),
 ];
+
+function memoryCases(): Case[] {
+  const state = { id: "store:memory", role: "State", storage: "store", state: "Attached" } as const;
+  const volumes = [...machine.volumes, { ...state, isOwn: true }];
+  const known = { ...claim, volumes: [...(claim.volumes ?? []), state] };
+  const sleepy = { ...declared, power: "Suspended" } as const;
+  const left = { ...leftover, proof: "MadeUnderMark", isSavedMemory: true } as const;
+  return [
+    {
+      reason: "what runs beside saved memory has it removed before anything else",
+      input: { claim: known, seen: ours({ volumes }), declared: sleepy },
+      next: "step DestroyDisk",
+    },
+    {
+      reason: "also before it is shut down to be destroyed: it may still be called suspended",
+      input: { claim: known, seen: ours({ volumes }), declared: leaving },
+      next: "step DestroyDisk",
+    },
+    {
+      reason: "and before it is let go",
+      input: {
+        claim: known,
+        seen: ours({ volumes, power: "Paused" }),
+        declared: { ...leaving, fate: "Retain" },
+      },
+      next: "step DestroyDisk",
+    },
+    {
+      reason: "but not while it is saved by somebody",
+      input: { claim: known, seen: ours({ volumes, lock: held }), declared: sleepy },
+      next: "wait Lock",
+    },
+    {
+      reason: "what is off starts from its saved memory: it stays",
+      input: { claim: known, seen: ours({ volumes, power: "Stopped" }), declared: sleepy },
+      next: "step Start",
+    },
+    {
+      reason: "before memory is saved, what an earlier time left is looked for",
+      input: { declared: sleepy },
+      next: "sweep",
+    },
+    {
+      reason: "and removed where it is provably ours",
+      input: { declared: sleepy, leftovers: [left] },
+      next: "step RemoveVolume",
+    },
+    {
+      reason: "neither a disk nor what may be another's is touched for it",
+      input: {
+        declared: sleepy,
+        leftovers: [
+          { ...left, isSavedMemory: false },
+          { ...left, proof: "Unattributed" },
+        ],
+      },
+      next: "step Suspend",
+    },
+  ];
+}
 
 function keeperCases(): Case[] {
   const keeperClaim: ClaimSpec = {

@@ -123,6 +123,11 @@ const cases: readonly Case[] = [
     reason: "no token ever may",
   },
   {
+    text: "can't remove vmstate 'zfs:vm-101-state-suspend-2026-01-02' - protection mode enabled",
+    category: "ConfigurationError",
+    reason: "a protected machine keeps also what a suspend that failed left",
+  },
+  {
     text: "storage 'x' is disabled",
     category: "DependencyNotReady",
     reason: "a person can enable it",

@@ -91,6 +91,13 @@ const rules: readonly ErrorRule[] = [
   wrong(/^cannot move disk '[^']+' of a running VM to another one$/),
   wrong(/^balloon value too large \(must be smaller than assigned memory\)$/),
   wrong(/^can't remove VM \d+ - protection mode enabled$/),
+  {
+    text: /^can't remove vmstate '[^']+' - protection mode enabled$/,
+    category: "ConfigurationError",
+    remedy:
+      "Switch the machine's protection off on the hypervisor until its saved memory is gone; " +
+      "where it is locked (suspended), clear that first, on its node, as root: qm unlock.",
+  },
   wrong(/^unable to remove VM \d+ - used in HA resources and purge parameter not set\.$/),
   wrong(/^There is a replication job '[^']+' for guest '\d+' - Please remove that first\.$/),
   { text: /storage '[^']+' is disabled$/, category: "DependencyNotReady" },

@@ -104,10 +104,14 @@ async function onStorage(
       .map(({ volume, sizeBytes }) => {
         const isInDoubt = names.has(nameWithoutStorage(volume));
         const proof = isInDoubt ? "Unattributed" : proofOf(volume, claim, around);
-        return { volume, storage: name, node, sizeBytes, proof };
+        const leftover = { volume, storage: name, node, sizeBytes, proof };
+        return savedMemory.test(volume) ? { ...leftover, isSavedMemory: true } : leftover;
       }),
   );
 }
+
+/** As a suspend names its volume (qemu-server, vm_suspend); a snapshot's memory has its name. */
+const savedMemory = /[:/]vm-\d+-state-suspend-\d{4}-\d\d-\d\d(?:\.raw)?$/;
 
 /**
  * Whose a volume is. Its name proves nothing: on shared storage another cluster may have the same

@@ -295,6 +295,28 @@ describe("a lock on our machine", () => {
     assert.equal(ours?.remedy?.includes("destroy"), false, "the machine is whole: only unlock it");
   });
 
+  it("of a move is judged by the node that the move began on", async () => {
+    const died = { upid: upid("qmigrate", id), endtime: 1, status: "unexpected status" };
+    const arrived = {
+      [`GET ${at}/config`]: data({ ...marked, lock: "migrate" }),
+      "GET /nodes/pve1/tasks": data([ended("qmigrate", "OK")]),
+      "GET /cluster/status": data([
+        { type: "node", name: "pve1" },
+        { type: "node", name: "pve2" },
+      ]),
+    };
+    const judged = async (there: PveReply) => {
+      const script = { ...arrived, "GET /nodes/pve2/tasks": there };
+      const seen = await observe(script, { withoutPower: true });
+      return seen.at === "ours" ? seen.machine.lock?.state : seen.at;
+    };
+    assert.equal(await judged(data([died])), "Dead");
+    assert.equal(await judged(data([running("qmigrate")])), "Held");
+    assert.equal(await judged(data([running("qmigrate", "root@pam")])), "Held");
+    assert.equal(await judged(data([{ ...died, status: "OK" }])), "Unknown");
+    assert.equal(await judged(error(595, "no route to host")), "Unknown", "it might know better");
+  });
+
   it("of a clone is never judged: its task bears the source's id", async () => {
     const lock = await read("clone", [ended("qmclone", "unexpected status", tokenId)]);
     assert.equal(lock?.state, "Unknown");

@@ -15,6 +15,7 @@ import { findClone } from "./clones.ts";
 import { classifyError, readFailureOf } from "./errors.ts";
 import { readGuard } from "./high-availability.ts";
 import { isUnstampedClone, judge, type Verdict } from "./identity.ts";
+import { tasksBehind } from "./lock-tasks.ts";
 import { deadLock, judgeLock, lockKind, workOf } from "./locks.ts";
 import { type ListedTask, listTasks, type TaskQuery } from "./tasks.ts";
 import type { PveConfig } from "./translate/config.ts";
@@ -250,7 +251,7 @@ async function readLock(
   const lock = values["lock"];
   // What is suspended to disk bears this word until it goes on: a state, and nobody's work.
   if (lock === undefined || lock === "suspended") return answered(undefined);
-  const tasks = await listTasks(api, query);
+  const tasks = await tasksBehind(api, lock, query);
   if (!tasks.ok) return tasks;
   return answered(judgeLock(lock, { tasks: tasks.value, user }, { ...query, isHusk: false }));
 }

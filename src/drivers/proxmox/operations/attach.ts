@@ -21,7 +21,8 @@ import { notStamped } from "./config-change.ts";
 import { refused } from "./begun.ts";
 import { send } from "./change.ts";
 import { inUse, mustStay, notOurs, removeVolume, stays } from "./destroy.ts";
-import { standAt } from "./standing.ts";
+import { memoryHeld } from "./saved-memory.ts";
+import { standAt, type Standing } from "./standing.ts";
 
 /** Puts a volume that is there into the slot that the mark keeps for its name. */
 export async function attach(
@@ -113,7 +114,8 @@ function slotOf(mark: Mark, { of, name }: PartName): string | undefined {
 
 /**
  * Frees one volume. What is attached is detached first, which is an effect of its own; deleting an
- * `unusedN` then frees the volume. The server refuses where a snapshot still needs it.
+ * `unusedN` then frees the volume. The server refuses where a snapshot still needs it. Deleting
+ * `vmstate` frees the saved memory, and takes the word `suspended` from the machine.
  */
 export async function destroyDisk(
   context: DriverContext,
@@ -140,8 +142,19 @@ export async function destroyDisk(
       fence,
     );
   }
+  return await takeOff(context, { standing, slot }, fence);
+}
+
+async function takeOff(
+  context: DriverContext,
+  { standing, slot }: { readonly standing: Standing; readonly slot: string },
+  fence: Fence,
+): Promise<Begun> {
   const change = { set: {}, remove: [slot] };
-  if (slot.startsWith("unused")) {
+  const isMemory = slot === "vmstate";
+  const held = isMemory ? await memoryHeld(context, standing.place) : undefined;
+  if (held !== undefined) return held;
+  if (isMemory || slot.startsWith("unused")) {
     return await send(context, { standing, change, makesVolume: true }, fence);
   }
   const begun = await send(context, { standing, change }, fence);

@@ -14,6 +14,7 @@ import { parseVolume } from "../translate/volumes.ts";
 import { userOf } from "../users.ts";
 import { pathPart } from "../wire/wire.ts";
 import { begunOf, refused } from "./begun.ts";
+import { workOn } from "./saved-memory.ts";
 import { standNow } from "./standing.ts";
 
 /**
@@ -86,13 +87,26 @@ export async function removeVolume(
   if (leftover.proof !== "Claimed" && leftover.proof !== "MadeUnderMark") {
     return refused(notOurs(volume, leftover.proof));
   }
-  const user = await userOf(context, volume);
-  if (!user.ok) return refused(user.failure);
-  if (user.value !== undefined) return refused(inUse(volume, user.value));
+  const needed = await neededNow(context, operation);
+  if (needed !== undefined) return needed;
   const { storage } = leftover;
   const path = `/nodes/${pathPart(node)}/storage/${pathPart(storage)}/content/${pathPart(volume)}`;
   const result = await context.api.write("DELETE", { path }, () => fence.mayWrite());
   return begunOf(result, `remove the volume ${volume}`);
+}
+
+/** Whoever works on a machine may have made the volume for its memory a moment ago. */
+async function neededNow(
+  context: DriverContext,
+  { claim, node, volume }: RemoveVolume,
+): Promise<Begun | undefined> {
+  const { externalId } = claim;
+  const isState = parseVolume(volume)?.isState === true;
+  const busy = isState ? await workOn(context, { node, externalId }) : undefined;
+  if (busy !== undefined) return busy;
+  const user = await userOf(context, volume);
+  if (!user.ok) return refused(user.failure);
+  return user.value === undefined ? undefined : refused(inUse(volume, user.value));
 }
 
 /** Not left over: either nothing has it any more, or a machine does. */

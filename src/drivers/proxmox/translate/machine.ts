@@ -49,12 +49,17 @@ export function readMachine({ digest, values }: PveConfig, around: Surroundings)
     disks: seenDisks(values, slots),
     networks: seenNetworks(values, slots),
     ...present({ cloudInitDrive: drive }),
-    pending: around.pendingKeys.map((key) => pathOf(key, slots)),
+    pending: around.pendingKeys
+      .filter((key) => !ofSavedMemory.has(key))
+      .map((key) => pathOf(key, slots)),
     volumes: seenVolumes([...around.leavingDrives, ...Object.entries(values)], slots, externalId),
     hasSnapshots: values["parent"] !== undefined,
     ...present({ uptimeSeconds }),
   };
 }
+
+/** What was written down beside a saved memory that is gone: it means nothing any more. */
+const ofSavedMemory = new Set(["runningmachine", "runningcpu", "running-nets-host-mtu"]);
 
 /** The SMBIOS UUID: set by us at creation, made anew by a clone, kept by a restore. */
 export function identityOf(values: Values): string | undefined {

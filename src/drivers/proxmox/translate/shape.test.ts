@@ -194,6 +194,12 @@ describe("translation", () => {
     );
   });
 
+  it("waits for no restart because of what stood beside a saved memory", () => {
+    const pendingKeys = ["runningcpu", "runningmachine", "memory"];
+    const machine = readMachine({ digest: "d", values: {} }, { ...around, pendingKeys });
+    assert.deepEqual(machine.pending, ["memory.sizeBytes"]);
+  });
+
   it("takes numbers and texts of a config alike", () => {
     const config = parseConfig({ digest: "d", memory: 512, cores: "2", extra: null });
     assert.deepEqual(config, { digest: "d", values: { memory: "512", cores: "2" } });

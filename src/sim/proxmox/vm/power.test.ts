@@ -135,6 +135,25 @@ test("memory that is saved to disk has a volume and a lock, and goes when it is 
   assert.equal((await stage.volumes(100)).length, 1);
 });
 
+test("a guest that runs and is still called suspended is unlocked with its memory", async () => {
+  const stage = new Stage();
+  await started(stage, 100);
+  assert.equal(await stage.does("POST", `${qemu}/100/status/suspend`, { todisk: 1 }), "OK");
+  stage.model.faults.onStep({
+    verdict: { kind: "kill" },
+    matches: ({ name }, step) => name === "qmstart:100" && step.name.startsWith("free "),
+  });
+  assert.equal(await stage.does("POST", `${qemu}/100/status/start`), "unexpected status");
+  assert.equal(await statusOf(stage, 100), "running");
+  assert.equal(await stage.does("POST", `${qemu}/100/status/stop`), "VM is locked (suspended)");
+  assert.equal((await stage.call("PUT", `${qemu}/100/config`, { delete: "vmstate" })).status, 200);
+  const config = await stage.config(100);
+  assert.deepEqual([config["lock"], config["vmstate"]], [undefined, undefined]);
+  const file = stage.model.cluster.state.guests["100"]?.text ?? "";
+  assert.match(file, /^delete: runningcpu,runningmachine$/m, "these wait for the next start");
+  assert.equal(await stage.does("POST", `${qemu}/100/status/stop`), "OK");
+});
+
 test("a token can throw saved memory away, and so unlock a suspended guest, or destroy it", async () => {
   const stage = new Stage();
   for (const vmid of [100, 101]) {

@@ -34,7 +34,8 @@ export function* applyUpdate(applier: Applier, config: GuestConfig, update: Upda
     config.pending.delete(key);
     config.pendingDelete.delete(key);
   }
-  for (const key of [...update.deletes, ...leftOfSuspension(config, update)]) {
+  const deletes = [...update.deletes, ...leftOfSuspension(config, update)];
+  for (const key of deletes) {
     yield* deleteOption(applier, config, { key, isForced: update.isForced });
     write(applier, config);
   }
@@ -42,7 +43,7 @@ export function* applyUpdate(applier: Applier, config: GuestConfig, update: Upda
   if (dropUnchanged(config) || update.reverts.length > 0) write(applier, config);
   yield* cluster.step("apply pending");
   if (config.pending.size === 0 && config.pendingDelete.size === 0) return;
-  const modified = new Set(["boot", ...update.deletes, ...Object.keys(update.settings)]);
+  const modified = new Set(["boot", ...deletes, ...Object.keys(update.settings)]);
   if (cluster.isRunning(worker.node, vmid)) yield* hotplug({ ...applier, modified }, config);
   else yield* applyPending(applier, config);
 }
