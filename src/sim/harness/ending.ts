@@ -2,7 +2,7 @@ import { demandBounds } from "./bounds.ts";
 import { differences, inventoryOf } from "./inventory.ts";
 import { demandNoSecret } from "./laws-secrets.ts";
 import type { Records } from "./records.ts";
-import type { Site } from "./site.ts";
+import type { GuestVolume, Site } from "./site.ts";
 import { Violation } from "./violation.ts";
 import type { World } from "./world.ts";
 
@@ -25,7 +25,8 @@ export function demandNothingLeft({ sites, records }: World): void {
 
 /**
  * On the own storages of a node to which people moved a machine, what a worker left that died there
- * cannot be told from what lay there before: an Orphan tells of it, and a person decides.
+ * cannot be told from what lay there before. And a disk that was to stay, whose id was used again
+ * on another node, has no Claim any more. Of both an Orphan tells, and a person decides.
  */
 function* leftOn(site: Site, records: Records): Generator<string> {
   const isReleased = (id: string): boolean => {
@@ -36,10 +37,16 @@ function* leftOn(site: Site, records: Records): Generator<string> {
   }
   for (const { key, backing, name, vmid } of site.guestVolumes()) {
     if (site.volumes.get(key)?.by !== "berth" || isReleased(vmid)) continue;
-    const wasMoved = site.moves.has(`${backing.slice(0, backing.indexOf(":"))}:${vmid}`);
-    if (wasMoved && toldOn(site, records).some((id) => id.includes(name))) continue;
-    yield `the volume ${key}`;
+    const isTold = toldOn(site, records).some((id) => id.includes(name));
+    if (!isTold || !isNobodys(site, { key, backing, vmid })) yield `the volume ${key}`;
   }
+}
+
+function isNobodys(
+  { moves, letGo }: Site,
+  { key, backing, vmid }: Pick<GuestVolume, "key" | "backing" | "vmid">,
+): boolean {
+  return letGo.has(key) || moves.has(`${backing.slice(0, backing.indexOf(":"))}:${vmid}`);
 }
 
 /** Whether something is left of which no Orphan tells yet. */
