@@ -1,7 +1,7 @@
 import type { ClaimSpec } from "../../api/index.ts";
 import type { Machine, SeenVolume } from "../../hypervisor/index.ts";
 import { claimChange, withLeftovers } from "./plan-claim.ts";
-import { planVmHandOver } from "./plan-hand-over.ts";
+import { planVmHandOver, planVmTakenMeanwhile } from "./plan-hand-over.ts";
 import { planVmAwake } from "./plan-memory.ts";
 import { planVmPowerOff, planVmResume } from "./plan-power.ts";
 import {
@@ -26,7 +26,9 @@ export function planVmDeletion(input: PlanInput, claim: ClaimSpec, machine: Mach
   const stays = machine.volumes.filter((volume) => volume.isOwn && !mayGo(claim, volume));
   const still = planVmStill(input, claim, { machine, keeps: stays.length > 0 });
   if (still !== undefined) return still;
-  const handed = planVmHandOver(input, { claim, machine }, stays);
+  const handed =
+    planVmTakenMeanwhile(input, { claim, machine }) ??
+    planVmHandOver(input, { claim, machine }, stays);
   if (handed !== undefined) return handed;
   const found = accountFor(input, claim);
   if (found !== undefined) return found;
