@@ -1,10 +1,14 @@
 import { apiVersion } from "../../api/index.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
+import { ApiError } from "../../kernel/status.ts";
 import { type Call, type Command, CommandError, exitCodes, usageError } from "../command.ts";
 import { namespaceOption, serverOptions, withServer } from "../objects/connect.ts";
+import { discover } from "../objects/discovery.ts";
 import type { Found } from "../objects/found.ts";
+import { resolveKind } from "../objects/kinds.ts";
 import { type Machine, systemMachine } from "../objects/machine.ts";
 import { toYaml } from "../objects/output.ts";
+import { getObject } from "../objects/read-objects.ts";
 import { textOf } from "../objects/text.ts";
 import { planLines } from "../plan/lines.ts";
 import { statusOf } from "../why/findings.ts";
@@ -20,7 +24,8 @@ export const adopt: Command = {
     "With --restamp: the machine has the right id and UUID, and people edited Berth's mark out of " +
     "its description. Your word that it is this object's machine writes the mark back, and nothing " +
     "else.\n\n" +
-    "With an id and --hypervisor: prints a manifest to begin with. Apply it, and berth adopt it.",
+    "With an id and --hypervisor: prints a manifest to begin with. Apply it, and berth adopt it. " +
+    "Where no server can be asked whether there is such a Hypervisor, it says so and prints it.",
   usage: "adopt KIND/NAME [--print] [--restamp] [-n NS] | ID --hypervisor NAME [--name NAME]",
   options: {
     print: { type: "boolean", description: "only show what would change" },
@@ -41,7 +46,7 @@ export const adopt: Command = {
 };
 
 export async function runAdopt(call: Call, machine: Machine): Promise<number> {
-  if (call.string("hypervisor") !== undefined) return printManifest(call);
+  if (call.string("hypervisor") !== undefined) return printManifest(call, machine);
   return withServer(call, machine, async (server) => {
     const options = { usage: adopt.usage, kinds: ["VirtualMachine"] };
     const [found, ...others] = await readNamed(call, server, options);
@@ -82,11 +87,13 @@ function planOf(found: Found, isRestamp: boolean): JsonObject | undefined {
   return plan;
 }
 
-function printManifest(call: Call): number {
+async function printManifest(call: Call, machine: Machine): Promise<number> {
   const [externalId = "", ...more] = call.arguments;
   if (externalId.includes("/") || more.length > 0) {
     throw usageError(`name one id. Usage: berth ${adopt.usage}`);
   }
+  const hypervisor = call.string("hypervisor") ?? "";
+  await demandHypervisor(call, machine, hypervisor);
   const namespace = call.string("namespace");
   const manifest = {
     apiVersion,
@@ -96,7 +103,7 @@ function printManifest(call: Call): number {
       ...(namespace === undefined ? {} : { namespace }),
     },
     spec: {
-      hypervisorRef: { name: call.string("hypervisor") },
+      hypervisorRef: { name: hypervisor },
       externalId,
       adopt: "Only",
       deletionPolicy: "Retain",
@@ -104,4 +111,25 @@ function printManifest(call: Call): number {
   };
   call.terminal.print(toYaml(manifest));
   return exitCodes.ok;
+}
+
+/** Refuses a Hypervisor that the server does not have. Without a server it is taken on trust. */
+async function demandHypervisor(call: Call, machine: Machine, name: string): Promise<void> {
+  let isReached = false;
+  try {
+    await withServer(call, machine, async (server) => {
+      const kinds = await discover(server);
+      isReached = true;
+      await getObject(server, { kind: resolveKind(kinds, "hypervisors"), namespace: "", name });
+    });
+  } catch (error) {
+    const isForbidden = error instanceof ApiError && error.code === 403;
+    const isOffline = error instanceof CommandError && !isReached && !isServerNamed(call);
+    if (!isForbidden && !isOffline) throw error;
+    call.terminal.note(`berth: not known whether there is a Hypervisor ${name}: ${error.message}`);
+  }
+}
+
+function isServerNamed(call: Call): boolean {
+  return ["kubeconfig", "context", "data"].some((option) => call.string(option) !== undefined);
 }

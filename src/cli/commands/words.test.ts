@@ -141,9 +141,28 @@ describe("berth adopt", () => {
     assert.match(other.notes.join(), /is another one/);
   });
 
+  const asked = ["500", "--hypervisor", "pve", "--name", "old"];
+
+  test("prints no manifest for a Hypervisor that there is not", async () => {
+    const { code, out, notes } = await bench.run(adopt, runAdopt, asked);
+    assert.deepEqual([code, out], [1, []]);
+    assert.deepEqual(notes, ['hypervisors.berth.dev "pve" not found']);
+  });
+
+  test("prints one without a server, and says that nobody was asked", async () => {
+    bench.files.clear();
+    const { code, out, notes } = await bench.run(adopt, runAdopt, asked);
+    assert.equal(code, 0);
+    assert.match(out.join("\n"), /externalId: "500"/);
+    assert.match(notes.join(), /not known whether there is a Hypervisor pve: no server is known/);
+    const named = await bench.run(adopt, runAdopt, [...asked, "--data", "nowhere"]);
+    assert.deepEqual([named.code, named.out], [1, []]);
+  });
+
   test("prints a manifest for a machine that nobody declared", async () => {
-    const args = ["500", "--hypervisor", "pve", "--name", "old"];
-    const { out } = await bench.run(adopt, runAdopt, args);
+    await makeHypervisor();
+    const { out, notes } = await bench.run(adopt, runAdopt, asked);
+    assert.deepEqual(notes, []);
     bench.input = out.join("\n");
     assert.match(bench.input, /externalId: "500"\n {2}adopt: Only/);
     const made = await bench.write("POST", vms, {
@@ -160,3 +179,10 @@ describe("berth adopt", () => {
     assert.ok(isJsonObject(made["spec"]), "such a manifest is accepted");
   });
 });
+
+async function makeHypervisor(): Promise<void> {
+  const credentials = { secretRef: { namespace: "default", name: "pve" } };
+  const spec = { type: "proxmox", endpoints: ["https://pve.example:8006"], credentials };
+  const body = { apiVersion: "berth.dev/v1alpha1", kind: "Hypervisor", metadata: { name: "pve" } };
+  await bench.write("POST", "/apis/berth.dev/v1alpha1/hypervisors", { ...body, spec });
+}

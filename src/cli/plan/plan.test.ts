@@ -79,8 +79,15 @@ async function standing(): Promise<void> {
       installation: "00000000-0000-4000-8000-000000000002",
       owner: { namespace: "default", name: "web", uid: made.metadata.uid },
       node: "pve1",
+      volumes: [kept("root", 0), kept("data", 1)],
     },
   });
+}
+
+/** As the ledger knows a disk that was declared. */
+function kept(disk: string, index: number): object {
+  const id = `fast:vm-100-disk-${index}`;
+  return { id, disk, role: "Disk", storage: "fast", state: "Attached", onDelete: "Delete" };
 }
 
 async function planned(change: object, name = "web"): Promise<Ran> {

@@ -39,7 +39,13 @@ async function runMany({ from, seeds, minutes }: Wanted, terminal: Terminal): Pr
   );
   const startMs = systemClock.monotonicMs();
   let toldMs = startMs;
+  let told = 0;
   const onProgress = (progress: SeedsProgress): void => {
+    // Whoever watches can look at the first while the rest goes on.
+    for (const { seed, failure } of progress.failed.slice(told)) {
+      terminal.print(`seed ${seed}: ${failure ?? ""}\n  to see it: berth sim run --seed ${seed}`);
+    }
+    told = progress.failed.length;
     const nowMs = systemClock.monotonicMs();
     if (nowMs - toldMs < progressMs) return;
     toldMs = nowMs;
@@ -55,9 +61,6 @@ async function runMany({ from, seeds, minutes }: Wanted, terminal: Terminal): Pr
     onProgress,
     signal: stopping.signal,
   });
-  for (const { seed, failure } of result.failed) {
-    terminal.print(`seed ${seed}: ${failure ?? ""}\n  to see it: berth sim run --seed ${seed}`);
-  }
   terminal.print(summaryOf(result, systemClock.monotonicMs() - startMs));
   return result.failed.length === 0 ? exitCodes.ok : exitCodes.failed;
 }

@@ -2,7 +2,7 @@ import { berthKinds, sharedReasons } from "../../api/index.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import { apiVersionOf, type KubeObject } from "../../kernel/object.ts";
 import { conditionsOf } from "../objects/expectation.ts";
-import { adviceOn } from "./hints.ts";
+import { adviceOn, hintOn } from "./hints.ts";
 import { textOf } from "../objects/text.ts";
 
 /** One thing that is the matter with an object, and what can be done. */
@@ -48,7 +48,7 @@ function isAmiss(condition: Record<string, unknown>): boolean {
 
 function conditionFinding(condition: Record<string, unknown>): Finding {
   const reason = textOf(condition["reason"]);
-  const advice = adviceOn(reason);
+  const hint = hintOn(reason);
   return {
     reason,
     message: textOf(condition["message"]) || reason,
@@ -56,7 +56,7 @@ function conditionFinding(condition: Record<string, unknown>): Finding {
       `condition ${textOf(condition["type"])} is ${textOf(condition["status"])}` +
         ` since ${textOf(condition["lastTransitionTime"] ?? "an unknown time")}`,
     ],
-    advice: advice === undefined ? [] : [advice.hint],
+    advice: hint === undefined ? [] : [hint],
   };
 }
 

@@ -19,6 +19,13 @@ const hints: Readonly<Record<FailureCategory, string>> = {
   DependencyNotReady: "See to the object that it needs first.",
 };
 
+/** The same for what is no failure, and lasts until a person does something. */
+const restingHints: Readonly<Record<string, string>> = {
+  Paused: "When Berth should go on with it: berth resume.",
+  RestartRequired:
+    "Restart it when it suits you (berth restart), or let Berth do it: spec.updatePolicy.",
+};
+
 export interface Advice {
   readonly meaning: string;
   readonly hint: string;
@@ -31,6 +38,12 @@ export function adviceOn(reason: string): Advice | undefined {
   const category = categories.find((known) => known === reason);
   if (category === undefined) return undefined;
   return { meaning: failureMeanings[category], hint: hints[category], page: pageOf(category) };
+}
+
+/** What a person can do about a condition, failure or not. */
+export function hintOn(reason: string): string | undefined {
+  const resting = Object.entries(restingHints).find(([known]) => known === reason)?.[1];
+  return resting ?? adviceOn(reason)?.hint;
 }
 
 /** "docs/troubleshooting/lock-error.md" */

@@ -320,6 +320,20 @@ describe("why, for every category", () => {
   }
 });
 
+test("what rests until a person does something says what that is", async () => {
+  await makeHypervisor();
+  await bench.write("POST", vms, blankMachine("web"));
+  const said = [
+    ["Paused", /What to do: .*berth resume/],
+    ["RestartRequired", /What to do: .*berth restart/],
+  ] as const;
+  for (const [reason, hint] of said) {
+    const conditions = [ready("False", reason, "It rests.")];
+    await setStatus(`${vms}/web`, { observedGeneration: 1, conditions });
+    assert.match(await ask("vm/web"), hint);
+  }
+});
+
 test("every category of failure has a meaning, something to do, and a page that explains it", () => {
   const folder = new URL("../../../docs/troubleshooting/README.md", import.meta.url);
   const index = readFileSync(folder, "utf8");

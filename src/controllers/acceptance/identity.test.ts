@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { orphanKind } from "../../api/index.ts";
+import { eventsOf } from "../testing/events.ts";
 import { condition, listClaims } from "../testing/world.ts";
 import { idOf, root, Stage } from "./testing.ts";
 
@@ -168,16 +170,8 @@ describe("whose a machine is", () => {
 
   it("volumes that a moved machine left on another node are named before it is made anew", async () => {
     const stage = await Stage.open("9.2");
-    const vm = await stage.make("web", { placement: { node: "pve1" } });
-    const id = idOf(vm);
     const { proxmox } = stage.simulated;
-    const volumes = proxmox.cluster.state.volumes;
-    const isHere = ({ vmid }: { vmid?: number | undefined }): boolean => vmid === Number(id);
-    const moved = (volumes["pve1:rpool/data"] ?? []).filter(isHere);
-    assert.ok(moved.length > 0);
-    volumes["pve2:rpool/data"] = [...(volumes["pve2:rpool/data"] ?? []), ...moved];
-    deleteByHand(stage, id, "pve1");
-    await stage.failed("web", "Missing");
+    const id = await loseMoved(stage);
     await stage.edit("web", { onMissing: "Recreate" });
     const stopped = await stage.failed("web", "OrphanedVolumes");
     const { message = "" } = stopped.status?.failure ?? {};
@@ -187,7 +181,35 @@ describe("whose a machine is", () => {
     await stage.synced("web");
     assert.equal(Object.keys(stage.guests).length, 1);
   });
+
+  it("volumes that a moved machine left on another node are named when its object goes", async () => {
+    const stage = await Stage.open("9.2");
+    const id = await loseMoved(stage);
+    const { client } = stage.simulated.world;
+    await stage.remove("web");
+    const told = (await eventsOf(client)).filter(({ reason }) => reason === "VolumesStay");
+    assert.match(told[0]?.note ?? "", new RegExp(`local-zfs:vm-${id}-disk-0 on the node pve2`));
+    assert.equal(stage.volumes.length, 1, "nothing proves whose it is");
+    const isShown = await stage.until(async () => {
+      const { items } = await client.of(orphanKind).list();
+      return items.some(({ spec }) => spec.externalId === `local-zfs:vm-${id}-disk-0`);
+    }, 2 * 3600_000);
+    assert.ok(isShown);
+  });
 });
+
+/** A machine that somebody moved to pve2 and deleted there, and whose volumes are still there. */
+async function loseMoved(stage: Stage): Promise<string> {
+  const id = idOf(await stage.make("web", { placement: { node: "pve1" } }));
+  const { volumes } = stage.simulated.proxmox.cluster.state;
+  const isHere = ({ vmid }: { vmid?: number | undefined }): boolean => vmid === Number(id);
+  const moved = (volumes["pve1:rpool/data"] ?? []).filter(isHere);
+  assert.ok(moved.length > 0);
+  volumes["pve2:rpool/data"] = [...(volumes["pve2:rpool/data"] ?? []), ...moved];
+  deleteByHand(stage, id, "pve1");
+  await stage.failed("web", "Missing");
+  return id;
+}
 
 function deleteByHand({ simulated, guests }: Stage, id: string, node: string): void {
   const { proxmox } = simulated;

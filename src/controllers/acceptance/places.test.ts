@@ -28,6 +28,10 @@ describe("where a machine belongs", () => {
       assert.ok(isMoved, members().join());
       assert.deepEqual(members()[0], "prod ");
       await stage.synced("web");
+      const { requests } = stage.simulated;
+      const put = requests.findLastIndex(({ method }) => method === "PUT");
+      const seen = requests.findLastIndex(({ path }) => path.includes("/cluster/resources"));
+      assert.ok(put < seen, "nobody says that it is there before it was seen there");
       await stage.pass(120_000);
       const writes = stage.writes.length;
       await stage.pass(120_000);

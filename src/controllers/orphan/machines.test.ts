@@ -62,6 +62,44 @@ describe("a machine of ours whose object is gone", () => {
     assert.ok(isReady(await getVm(world.client, "db")));
   });
 
+  it("leaves no Claim held where its Orphan is deleted before the destruction is proven", async () => {
+    const stage = await open();
+    const { world } = stage;
+    const id = await ready(stage, "web", stopped);
+    await strip(world, "web");
+    const { metadata } = await waitForOrphan(world, id);
+    const orphans = world.client.of(orphanKind);
+    await decide(world, await waitForOrphan(world, id), { decision: "Destroy" });
+    await until(world, () => guests(stage).length === 0);
+    assert.equal((await orphanOf(world, id))?.status?.reclaimed, undefined);
+    await orphans.delete({ name: metadata.name ?? "" });
+    const stateOf = async (): Promise<string | undefined> => {
+      return (await listClaims(world.client))[0]?.spec.state;
+    };
+    assert.equal(await stateOf(), "Bound");
+    await until(world, () => false, 600_000);
+    assert.equal(await stateOf(), "Bound", "an absence is believed after the grace time");
+    await until(world, async () => (await stateOf()) === "Quarantined", longMs);
+    assert.equal(await stateOf(), "Quarantined");
+  });
+
+  it("leaves no Claim held where somebody removes it by hand; what is left of it holds it", async () => {
+    const stage = await open();
+    const { world, proxmox } = stage;
+    const id = await ready(stage, "web", stopped);
+    await strip(world, "web");
+    const node = proxmox.cluster.state.guests[id]?.node ?? "";
+    proxmox.removeGuestFile(Number(id));
+    const volume = `local-zfs:vm-${id}-disk-0`;
+    assert.equal((await waitForOrphan(world, volume)).status?.ownership, "Ours");
+    await until(world, () => false, longMs);
+    assert.equal((await listClaims(world.client))[0]?.spec.state, "Bound");
+    proxmox.removeVolume(node, volume);
+    await until(world, () => false, 2 * longMs);
+    assert.equal((await listClaims(world.client))[0]?.spec.state, "Quarantined");
+    assert.deepEqual(await listOrphans(world), []);
+  });
+
   it("is not destroyed while it runs, and says so; once it is stopped it goes", async () => {
     const stage = await open();
     const { world } = stage;

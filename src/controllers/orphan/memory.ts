@@ -24,6 +24,8 @@ export interface SweepMemory {
   /** What the last whole sweep found, by the names of Orphans. */
   finds: ReadonlyMap<string, Find>;
   sightings: ReadonlyMap<string, Sighting>;
+  /** Since when Claims are held for nothing, by their uids. */
+  emptySince: ReadonlyMap<string, number>;
   extent?: Extent;
   suspicion?: Suspicion | undefined;
   /** Nothing is deleted by policy before. */
@@ -55,6 +57,7 @@ export class Sweeps {
       begun: 0,
       finds: new Map(),
       sightings: new Map(),
+      emptySince: new Map(),
       quietUntilMs: 0,
     };
     this.#memory.set(hypervisor, fresh);

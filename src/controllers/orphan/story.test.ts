@@ -130,6 +130,7 @@ describe("a declared machine whose id has volumes of an earlier one", () => {
       assert.match(message, /no machine 200 .* to adopt, only volumes/);
       for (const volume of [disk, drive]) assert.ok(message.includes(volume), message);
       assert.match(remedy, /set adopt: IfPresent/);
+      assert.equal(vm?.status?.node, undefined, "what does not stand is on no node");
       assert.deepEqual(writesOf(stage), []);
       assert.equal(volumeNames(stage.proxmox).length, 2);
     });

@@ -124,6 +124,33 @@ describe("what is not ours survives every sweep", () => {
     assert.equal(volumeNames(proxmox).length, 1);
   });
 
+  it("copies that were cut off where nobody can tell whose they are: all of them are named", async () => {
+    const stage = await openGreedy();
+    const { world, proxmox } = stage;
+    world.start(slow);
+    const placement = { node: "pve1" };
+    const id = await ready(stage, "web", { powerState: "Stopped", placement });
+    leaveVolume(proxmox, `${id}/vm-${id}-disk-7.raw`, {
+      backing: "shared:192.0.2.2:/export/shared",
+    });
+    leaveVolume(proxmox, `vm-${id}-disk-8`, { backing: "pve3:rpool/data" });
+    await world.client.of(virtualMachineKind).delete({ namespace: "default", name: "web" });
+    const isGone = await until(world, async () => (await getVm(world.client, "web")) === undefined);
+    assert.ok(isGone, JSON.stringify((await getVm(world.client, "web"))?.status));
+    await until(world, () => false, longMs);
+    const names = [`${id}/vm-${id}-disk-7.raw`, `vm-${id}-disk-8`];
+    assert.deepEqual(volumeNames(proxmox).toSorted(), names.toSorted());
+    const found = (await listOrphans(world)).map(({ spec, status }) => {
+      return `${spec.externalId} on ${status?.node ?? ""}: ${status?.ownership ?? ""}`;
+    });
+    assert.equal(found.length, 2, found.join());
+    assert.ok(found.includes(`local-zfs:vm-${id}-disk-8 on pve3: Unattributed`), found.join());
+    assert.ok(
+      found.some((one) => one.startsWith(`shared:${id}/vm-${id}-disk-7.raw`)),
+      found.join(),
+    );
+  });
+
   it("machines whose Claims and objects an old backup did not know", async () => {
     const stage = await openGreedy();
     const { world } = stage;

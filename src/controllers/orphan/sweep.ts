@@ -20,6 +20,7 @@ import type { Find } from "./find.ts";
 import type { OrphanFigures, SweepMemory, Sweeps } from "./memory.ts";
 import { orphanName } from "./orphan-name.ts";
 import { claimsInDoubt, claimsLetGo, isKeeper, planFinds, type SweepInput } from "./plan.ts";
+import { claimsOfNothing, planRetiring, retireUnlessThere } from "./retiring.ts";
 import { planSightings } from "./sightings.ts";
 
 export interface SweepDeps {
@@ -52,6 +53,8 @@ const firstMs = 5_000;
 const retryMs = 60_000;
 /** Two looks in a row that show the same are believed. */
 const believeMs = 60_000;
+/** A lost request may still take effect for so long. */
+const settleMs = 10 * 60_000;
 /** As many Orphans as are made of one hypervisor. More have one cause, and a person finds it. */
 const orphansMax = 500;
 
@@ -146,6 +149,7 @@ async function sweep(
   const graceMs = connection.spec.orphans.graceSeconds * 1000;
   const { sightings, due } = planSightings({ finds, before: memory.sightings, nowMs, graceMs });
   Object.assign(memory, { finds, sightings, swept });
+  await retireEmpty(connection, deps, { input, memory });
   await record(connection, deps, due);
   memory.chosen = chooseByPolicy(connection, deps, memory);
   const orphans = deps.orphans.byIndex("hypervisor", name);
@@ -214,6 +218,30 @@ async function releaseClaim(deps: SweepDeps, { hypervisor, externalId }: ClaimSp
   const claim = await deps.ledger.read(hypervisor.systemId, externalId);
   if (claim === undefined || !isHeld(claim.spec) || (await hasOwner(deps, claim.spec))) return;
   await deps.ledger.release(claim, "its mark says that it was let go, and its object is gone");
+}
+
+/** A Claim that nothing stands under any more, while an Orphan that would see to it is gone. */
+async function retireEmpty(
+  connection: Connection,
+  deps: SweepDeps,
+  { input, memory }: { readonly input: SweepInput; readonly memory: SweepMemory },
+): Promise<void> {
+  const nowMs = deps.clock.nowMs();
+  const seenTo = new Set(
+    deps.orphans.byIndex("hypervisor", connection.name).map(({ spec }) => spec.externalId),
+  );
+  const empty = claimsOfNothing(input).filter(({ spec }) => !seenTo.has(spec.externalId));
+  memory.emptySince = planRetiring(empty, memory.emptySince, nowMs);
+  const graceMs = connection.spec.orphans.graceSeconds * 1000;
+  for (const { metadata, spec } of empty) {
+    const sinceMs = memory.emptySince.get(metadata.uid ?? "") ?? nowMs;
+    if (nowMs - sinceMs < Math.max(graceMs, settleMs)) continue;
+    const { externalId } = spec;
+    await retireUnlessThere(connection, deps.ledger, {
+      externalId,
+      hasOwner: (claim) => hasOwner(deps, claim.spec),
+    });
+  }
 }
 
 async function hasOwner({ client }: SweepDeps, { owner }: ClaimSpec): Promise<boolean> {

@@ -128,9 +128,14 @@ function operationPart({ operation }: FailOptions): { operation?: StatusOperatio
   return operation === undefined ? {} : { operation };
 }
 
-/** Images are brought to where the machine is going to be. */
-function placeOf({ node, claim }: Turn): { place?: { node: string } } {
-  return node === undefined || claim !== undefined ? {} : { place: { node } };
+/**
+ * Images are brought to where the machine is going to be. One that is only adopted is where it is:
+ * until it was seen there, nothing is said of it.
+ */
+function placeOf({ node, claim, vm }: Turn): { place?: { node: string | undefined } } {
+  if (claim !== undefined) return {};
+  if (vm.spec.adopt === "Only") return { place: { node: undefined } };
+  return node === undefined ? {} : { place: { node } };
 }
 
 /** How often this very failure happened before. A person's word starts from the beginning. */

@@ -4,13 +4,14 @@ import { again, removeFinalizer, settled, type Outcome } from "../../runtime/ind
 import { endBeginning } from "./beginning.ts";
 import { failVm } from "./failing.ts";
 import { findKeeper } from "./keeper.ts";
-import { tellEnd } from "./tell-end.ts";
+import type { Next } from "./next.ts";
+import { tellEnd, tellStaying } from "./tell-end.ts";
 import { annotationOf, releaseSlots, type ConnectedTurn, type Turn } from "./turn.ts";
 
 /** The machine is gone or was let go: its Claim rests, and the object may go. */
 export async function finish(
   turn: ConnectedTurn,
-  how: "Retire" | "Release" | "Nothing",
+  { how, stays = [] }: Omit<Next & { do: "finish" }, "do">,
 ): Promise<Outcome> {
   const { deps, claim } = turn;
   if (claim !== undefined && how === "Retire") await deps.ledger.retire(claim);
@@ -18,6 +19,7 @@ export async function finish(
     await deps.ledger.release(claim, releaseReason(turn));
   }
   if (claim !== undefined) tellEnd(turn, claim.spec, how);
+  if (claim !== undefined && stays.length > 0) tellStaying(turn, claim.spec, stays);
   return letGo(turn);
 }
 

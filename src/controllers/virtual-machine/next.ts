@@ -91,6 +91,12 @@ export interface KeptDisk {
   readonly node?: string;
 }
 
+export interface SeenPool {
+  readonly name: string | undefined;
+  /** That was seen before what was done last had ended. */
+  readonly isOld?: boolean;
+}
+
 export interface PlanInput {
   readonly declared: Declared;
   readonly claim: ClaimSpec | undefined;
@@ -102,7 +108,7 @@ export interface PlanInput {
   /** The agent in the guest has answered. */
   readonly hasAgentAnswered?: boolean;
   /** The pool that it was last seen in, where that is known. */
-  readonly seenPool?: { readonly name: string | undefined } | undefined;
+  readonly seenPool?: SeenPool | undefined;
   /** The machine's power was not asked for, because it never ran. */
   readonly isPowerUnasked?: boolean;
   /** The intent of what was done last and ended well, as far as this process knows. */
@@ -156,7 +162,12 @@ export type Next =
   /** deletionProtection is on. */
   | { readonly do: "protect" }
   /** Nothing of ours is left; the object may go. */
-  | { readonly do: "finish"; readonly how: "Retire" | "Release" | "Nothing" }
+  | {
+      readonly do: "finish";
+      readonly how: "Retire" | "Release" | "Nothing";
+      /** Volumes under its id that nothing proves to be ours. They stay, and a person is told. */
+      readonly stays?: readonly string[];
+    }
   | {
       readonly do: "rest";
       readonly drift: readonly Difference[];

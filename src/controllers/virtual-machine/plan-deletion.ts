@@ -34,8 +34,13 @@ export function planVmDeletion(input: PlanInput, claim: ClaimSpec, machine: Mach
   if (found !== undefined) return found;
   const volumes = machine.volumes.filter(({ isOwn }) => isOwn).map(({ id }) => id);
   const operation = { kind: "destroy", claim, at, volumes } as const;
-  const intent = `Destroy the machine ${claim.externalId} with ${volumes.length} volumes.`;
+  const intent = `${destroyIntent(claim.externalId)} with ${volumes.length} volumes.`;
   return stepOrWait(input, { name: "Destroy", operation, intent }, machine.lock);
+}
+
+/** How the intent begins by which a machine is destroyed. */
+export function destroyIntent(externalId: string): string {
+  return `Destroy the machine ${externalId}`;
 }
 
 /** Off; or asleep, if all that it sleeps on goes with it. */

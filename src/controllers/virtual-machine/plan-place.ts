@@ -9,11 +9,17 @@ export function planVmPlace(input: PlanInput, claim: ClaimSpec, found: Found): N
   const isGuarded = input.declared.shape.highAvailability !== undefined;
   // How it is watched over is seen only together with its power.
   if (isGuarded && machine.power === "Unknown" && input.isPowerUnasked) return { do: "look" };
-  const step =
-    moveStep(input, claim, machine) ??
-    regroupStep(input, claim, machine) ??
-    guardStep(input, claim, found);
-  return step && stepOrWait(input, step, machine.lock);
+  const regroup = regroupStep(input, claim, machine);
+  const step = moveStep(input, claim, machine) ?? regroup ?? guardStep(input, claim, found);
+  if (step === undefined) return undefined;
+  const isDone = step === regroup && isUnseen(input, step);
+  if (isDone) return { do: "wait", kind: "Task", name: "a look at its pool" };
+  return stepOrWait(input, step, machine.lock);
+}
+
+/** Only a glance shows the pool, some time later: until then nobody has seen it there. */
+function isUnseen({ lastDone, seenPool }: PlanInput, { intent }: Step): boolean {
+  return lastDone === intent && seenPool?.isOld === true;
 }
 
 function moveStep({ declared }: PlanInput, claim: ClaimSpec, machine: Machine): Step | undefined {
@@ -23,16 +29,15 @@ function moveStep({ declared }: PlanInput, claim: ClaimSpec, machine: Machine): 
   return { name: "Migrate", operation, intent: `Move the machine to the node ${to}.` };
 }
 
-/** A glance shows the pool, some time later: what was just done is not done again. */
 function regroupStep(
-  { declared, seenPool, lastDone }: PlanInput,
+  { declared, seenPool }: PlanInput,
   claim: ClaimSpec,
   machine: Machine,
 ): Step | undefined {
   const { pool } = declared;
   if (pool === undefined || seenPool === undefined || seenPool.name === pool) return undefined;
   const intent = `Put the machine into the pool ${pool}.`;
-  if (!claim.everStood || lastDone === intent) return undefined;
+  if (!claim.everStood) return undefined;
   const operation = { kind: "regroup", claim, at: basisOf(machine), pool } as const;
   return { name: "Regroup", operation, intent };
 }

@@ -86,6 +86,8 @@ const larger = declared.disks.map((disk) => ({ ...disk, sizeBytes: 12 * gib }));
 const leaving = { ...declared, isDeleting: true, shape: {}, disks: [] };
 const stranger: Seen = { at: "foreign", reason: "Stranger", detail: "no mark" };
 const unknown: Seen = { at: "unknown", failure: { category: "NetworkError", message: "away" } };
+const pooled = { ...declared, pool: "lab", isEdited: true };
+const inLab = "Put the machine into the pool lab.";
 const leftover = { volume: "store:x", storage: "store", node: "n1", sizeBytes: 1 } as const;
 
 interface Case {
@@ -441,6 +443,16 @@ const cases: readonly Case[] = [
     next: "finish Release",
   },
   ...keeperCases(),
+  {
+    reason: "a pool that it was just put into has to be seen",
+    input: { declared: pooled, lastDone: inLab, seenPool: { name: "prod", isOld: true } },
+    next: "wait Task",
+  },
+  {
+    reason: "and where a later look shows another, it is put there again",
+    input: { declared: pooled, lastDone: inLab, seenPool: { name: "prod", isOld: false } },
+    next: "step Regroup",
+  },
   {
     reason: "protection holds",
     input: { declared: { ...leaving, isProtected: true } },

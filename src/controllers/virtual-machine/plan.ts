@@ -4,7 +4,7 @@ import { proposeNames } from "../../hypervisor/index.ts";
 import { jsonEqual } from "../../kernel/json.ts";
 import { basisOf, deadLock, isUnsettled, lockText, stepOrWait, waitForOpen } from "./next.ts";
 import type { Cloning, Next, PlanInput } from "./next.ts";
-import { planVmDeletion } from "./plan-deletion.ts";
+import { destroyIntent, planVmDeletion } from "./plan-deletion.ts";
 import { planVmKeeperClosed } from "./plan-keeper.ts";
 import { planVmMachine } from "./plan-machine.ts";
 import { planVmResume } from "./plan-power.ts";
@@ -150,9 +150,7 @@ function planVmUnstamped(
 /** Before it is made anew the Claim forgets the volumes that went with it, if they really did. */
 function planVmAnew(claim: ClaimSpec, leftovers: readonly Leftover[] | undefined): Next {
   if (leftovers === undefined) return { do: "sweep", everywhere: true };
-  const ids = leftovers.map(({ volume, node }) => {
-    return node === claim.node ? volume : `${volume} on the node ${node}`;
-  });
+  const ids = placesOf(claim, leftovers);
   if (ids.length === 0) return { do: "record", change: { volumes: [] } };
   return {
     do: "fail",
@@ -164,9 +162,25 @@ function planVmAnew(claim: ClaimSpec, leftovers: readonly Leftover[] | undefined
   };
 }
 
+function placesOf(claim: ClaimSpec, leftovers: readonly Leftover[]): string[] {
+  return leftovers.map(({ volume, node }) => {
+    return node === claim.node ? volume : `${volume} on the node ${node}`;
+  });
+}
+
+/**
+ * A machine that others took away may have been moved before. One that was just destroyed was seen
+ * on its node until then, and one that never stood was never anywhere else.
+ */
+function searchFor({ lastDone = "" }: PlanInput, { everStood, externalId }: ClaimSpec): Next {
+  const isDestroyed = lastDone.startsWith(`${destroyIntent(externalId)} `);
+  return everStood && !isDestroyed ? { do: "sweep", everywhere: true } : { do: "sweep" };
+}
+
 /** What is provably ours goes one by one; what is not stays, and is no reason to stay. */
-function planVmLeftovers({ declared, leftovers }: PlanInput, claim: ClaimSpec): Next {
-  if (leftovers === undefined) return { do: "sweep" };
+function planVmLeftovers(input: PlanInput, claim: ClaimSpec): Next {
+  const { declared, leftovers } = input;
+  if (leftovers === undefined) return searchFor(input, claim);
   const own = leftovers.filter(({ proof }) => proof === "Claimed" || proof === "MadeUnderMark");
   // Somebody took the machine away and left its disks: Retain means them above all.
   const isAllKept = declared.fate === "Retain" && claim.everStood;
@@ -175,7 +189,11 @@ function planVmLeftovers({ declared, leftovers }: PlanInput, claim: ClaimSpec): 
   );
   const going = isAllKept ? undefined : own.find(({ volume }) => !kept.has(volume));
   // The Claim goes on saying whose the volumes were that stay.
-  if (going === undefined) return { do: "finish", how: own.length > 0 ? "Release" : "Retire" };
+  if (going === undefined) {
+    const how = own.length > 0 ? "Release" : "Retire";
+    const stays = leftovers.filter(({ proof }) => proof === "Unattributed");
+    return { do: "finish", how, stays: placesOf(claim, stays) };
+  }
   const { volume, node } = going;
   const operation = { kind: "removeVolume", claim, node, volume } as const;
   const intent = `Remove the volume ${volume}, which the machine left behind.`;

@@ -125,11 +125,11 @@ async function observeAndPlan(
 
 /** The pool at the last glance, if the machine was in it. */
 function poolOf(
-  { connection }: ConnectedTurn,
+  { connection, memory }: ConnectedTurn,
   { externalId: id }: ClaimSpec,
 ): PlanInput["seenPool"] {
   const row = connection.inventory.machines.find(({ externalId }) => externalId === id);
-  return row && { name: row.pool };
+  return row && { name: row.pool, isOld: memory.done?.glance === connection.inventory };
 }
 
 function lastNetworks({ status }: VirtualMachine): Record<string, string> {
@@ -219,7 +219,7 @@ async function act(turn: ConnectedTurn, next: Next, declaring: Declaring): Promi
     case "look":
       return again("LookAgain");
     case "finish":
-      return finish(turn, next.how);
+      return finish(turn, next);
     case "rest":
       return rest(turn, next);
   }

@@ -42,7 +42,9 @@ export interface VmView {
   /** Changes that a person has to approve first. */
   readonly plan?: VirtualMachineStatus["plan"];
   /** Set by the run itself: where the machine is going to be. */
-  readonly place?: Pick<VirtualMachineStatus, "hypervisor" | "externalId" | "identity" | "node">;
+  readonly place?: Partial<
+    Record<"hypervisor" | "externalId" | "identity" | "node", string | undefined>
+  >;
   readonly handled?: Pick<VirtualMachineStatus, "handledReconcileAt" | "handledRestartAt">;
 }
 

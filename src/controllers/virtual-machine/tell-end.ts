@@ -23,3 +23,19 @@ export function tellEnd(
   const told = `${message} Forgotten: ${why}`.slice(0, 1024);
   deps.events.event(vm, { type: "Warning", reason: "Forgotten", message: told });
 }
+
+/** Volumes that may have been the machine's: a person decides about them, as Orphans. */
+export function tellStaying(
+  { deps, vm }: Pick<Turn, "deps" | "vm">,
+  { externalId }: ClaimSpec,
+  stays: readonly string[],
+): void {
+  const message =
+    `Volumes under the id ${externalId} stay, because nothing proves that they are this object's: ` +
+    `${stays.join(", ")}. See berth orphans.`;
+  deps.events.event(vm, {
+    type: "Warning",
+    reason: "VolumesStay",
+    message: message.slice(0, 1024),
+  });
+}

@@ -8,7 +8,14 @@ import type {
   VMNetwork,
 } from "../../api/index.ts";
 import type { Client, Informer } from "../../client/index.ts";
-import type { Failure, Fence, HypervisorDriver, Seen, TaskHandle } from "../../hypervisor/index.ts";
+import type {
+  Failure,
+  Fence,
+  HypervisorDriver,
+  Inventory,
+  Seen,
+  TaskHandle,
+} from "../../hypervisor/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Random } from "../../kernel/random.ts";
 import {
@@ -91,8 +98,8 @@ export interface VmMemory {
   isUnderWay?: boolean;
   /** Its status tells that the hypervisor is away, by the category of that failure. */
   toldAway?: Failure["category"];
-  /** What was last done and ended well, and how often in a row. */
-  done?: { readonly intent: string; readonly times: number };
+  /** What was last done and ended well, how often in a row, and the glance of that time. */
+  done?: { readonly intent: string; readonly times: number; readonly glance?: Inventory };
   /** What it waits for, and since when, on the monotonic clock. */
   waits?: { readonly name: string; readonly sinceMs: number };
   /** The guest was asked to shut down, and did not. */
@@ -164,9 +171,9 @@ export async function writeView(
 }
 
 /** Something ended well. Whether it had its effect is seen by looking. */
-export function noteDone({ memory }: Turn, intent: string): void {
+export function noteDone({ memory, connection }: ConnectedTurn, intent: string): void {
   const times = memory.done?.intent === intent ? memory.done.times : 0;
-  memory.done = { intent, times: times + 1 };
+  memory.done = { intent, times: times + 1, glance: connection.inventory };
 }
 
 /** What a person can change: as long as it is the same, an old failure is still the same. */

@@ -30,15 +30,7 @@ const remedies: Readonly<Record<string, (stuck: Stuck, helpers: Helpers) => Answ
     if (site.guests.get(id)?.by === "berth") return `${id} is there`;
     return () => people.change(name, { spec: { onMissing: "Recreate" } });
   },
-  IdentityConflict: ({ vm, site, id, name, message }, { world, people, hands }) => {
-    // Two objects chose the same id: only one of them can have it.
-    const owner = world.records.claimOf(vm.spec.hypervisorRef.name, id)?.spec.owner.name;
-    if (owner !== undefined && owner !== name) return () => people.delete(name);
-    // A copy of its file refers to its disks, or somebody has the id of its keeper.
-    const other = /(?:VM (?=\d+ uses the volume)|The keeper )(\d+)/.exec(message)?.[1] ?? id;
-    if (site.guests.get(other)?.by !== "person") return `nobody else has ${other}`;
-    return () => hands.clear(site, other);
-  },
+  IdentityConflict: answerConflict,
   LockError: ({ site, id }, { hands }) => {
     if (site.value(id, "lock") === undefined) return `${id} has no lock`;
     // An empty reservation is of no use to anybody; a machine is.
@@ -69,6 +61,27 @@ const remedies: Readonly<Record<string, (stuck: Stuck, helpers: Helpers) => Answ
     return () => people.delete(name);
   },
 };
+
+function answerConflict(stuck: Stuck, { world, people, hands }: Helpers): Answer {
+  const { site, id, name, message } = stuck;
+  // Two objects chose the same id: only one of them can have it.
+  const claim = world.records.claimOf(site.name, id)?.spec;
+  if (claim !== undefined && claim.owner.name !== name) return () => people.delete(name);
+  const other = whoElse(message) ?? id;
+  // One of the same name let it go before it was whole, and there it stands.
+  const isLetGo = other === id && claim?.state === "Released";
+  const isTaken = site.text(other) !== undefined && (isLetGo || isPersons(site, other));
+  return isTaken ? () => hands.clear(site, other) : `nobody else has ${other}`;
+}
+
+function isPersons(site: Site, id: string): boolean {
+  return site.guests.get(id)?.by === "person";
+}
+
+/** A copy of its file that refers to its disks, or whoever has the id of its keeper. */
+function whoElse(message: string): string | undefined {
+  return /(?:VM (?=\d+ uses the volume)|The keeper )(\d+)/.exec(message)?.[1];
+}
 
 /** Disks may have grown by hand, or since a machine was let go of: then they are declared so. */
 function declareSizes({ vm, site, id, name, message }: Stuck, { people }: Helpers): Answer {

@@ -2,7 +2,7 @@ import { demandBounds } from "./bounds.ts";
 import { differences, inventoryOf } from "./inventory.ts";
 import { demandNoSecret } from "./laws-secrets.ts";
 import type { Records } from "./records.ts";
-import type { Site } from "./site.ts";
+import type { GuestVolume, Site } from "./site.ts";
 import { Violation } from "./violation.ts";
 import type { World } from "./world.ts";
 
@@ -23,6 +23,11 @@ export function demandNothingLeft({ sites, records }: World): void {
   }
 }
 
+/**
+ * On the own storages of a node to which people moved a machine, what a worker left that died there
+ * cannot be told from what lay there before. And a disk that was to stay, whose id was used again
+ * on another node, has no Claim any more. Of both an Orphan tells, and a person decides.
+ */
 function* leftOn(site: Site, records: Records): Generator<string> {
   const isReleased = (id: string): boolean => {
     return records.claimOf(site.name, id)?.spec.state === "Released";
@@ -30,28 +35,42 @@ function* leftOn(site: Site, records: Records): Generator<string> {
   for (const [id, { by }] of site.guests) {
     if (by === "berth" && !isReleased(id)) yield `the machine ${id}`;
   }
-  for (const { key, vmid } of site.guestVolumes()) {
-    if (site.volumes.get(key)?.by === "berth" && !isReleased(vmid)) yield `the volume ${key}`;
+  for (const { key, backing, name, vmid } of site.guestVolumes()) {
+    if (site.volumes.get(key)?.by !== "berth" || isReleased(vmid)) continue;
+    const isTold = toldOn(site, records).some((id) => id.includes(name));
+    if (!isTold || !isNobodys(site, { key, backing, vmid })) yield `the volume ${key}`;
   }
+}
+
+function isNobodys(
+  { moves, letGo }: Site,
+  { key, backing, vmid }: Pick<GuestVolume, "key" | "backing" | "vmid">,
+): boolean {
+  return letGo.has(key) || moves.has(`${backing.slice(0, backing.indexOf(":"))}:${vmid}`);
 }
 
 /** Whether something is left of which no Orphan tells yet. */
 export function hasUntold({ sites, records }: World): boolean {
-  return [...sites.values()].some((site) => changesOn(site, records).length > 0);
+  return [...sites.values()].some((site) => {
+    return changesOn(site, records).length > 0 || !leftOn(site, records).next().done;
+  });
+}
+
+/** Which things on a cluster Orphans tell of. */
+function toldOn({ name }: Site, { orphans }: Records): string[] {
+  const here = [...orphans.values()].filter(({ spec }) => spec.hypervisor === name);
+  return here.map(({ spec }) => spec.externalId);
 }
 
 /**
  * Files, pools, HA and rights that came or went. What a machine that was let go of uses, it keeps,
  * and of what nobody knew any more an Orphan tells.
  */
-function changesOn(site: Site, { orphans }: Records): string[] {
+function changesOn(site: Site, records: Records): string[] {
   const changes = differences(site.before, inventoryOf(site.model.cluster.state));
   if (changes.length === 0) return [];
   const files = [...site.guests.keys()].map((id) => site.text(id) ?? "");
-  const told = [...orphans.values()]
-    .filter(({ spec }) => spec.hypervisor === site.name)
-    .map(({ spec }) => spec.externalId);
-  const known = [...files, ...told];
+  const known = [...files, ...toldOn(site, records)];
   return changes.filter((line) => {
     const name = line.slice(line.lastIndexOf("/") + 1);
     return !line.startsWith("+") || !known.some((text) => text.includes(name));

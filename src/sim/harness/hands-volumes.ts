@@ -26,8 +26,9 @@ export function moveVolumes(
     const target = `${to}${backing.slice(from.length)}`;
     const mine = list.filter(({ vmid }) => vmid === Number(id));
     if (mine.length === 0) continue;
-    volumes[backing] = list.filter(({ vmid }) => vmid !== Number(id));
-    volumes[target] = [...(volumes[target] ?? []), ...mine];
+    // In place: work that goes on at this moment holds the same lists.
+    for (const volume of mine) list.splice(list.indexOf(volume), 1);
+    (volumes[target] ??= []).push(...mine);
     for (const { name } of mine) {
       const origin = site.volumes.get(`${backing}/${name}`);
       site.volumes.delete(`${backing}/${name}`);

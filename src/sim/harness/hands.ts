@@ -82,9 +82,11 @@ export class Hands {
     if (site.model.cluster.state.nodes.some(({ isOnline }) => !isOnline)) return undefined;
     site.model.killMachine(Number(id));
     const text = site.text(id) ?? "";
+    this.#disown(site, id, text);
     site.model.removeGuestFile(Number(id));
     site.model.writeGuestFile(to, Number(id), text);
     moveVolumes(site, id, { from, to });
+    site.moves.add(`${to}:${id}`);
     site.touched();
     this.#say(site, `moves ${id} from ${from} to ${to}`);
     return found;
@@ -318,10 +320,10 @@ export class Hands {
   }
 
   /** With the machine went the proof of what the Claim does not know yet: nobody can tell it. */
-  #disown(site: Site, id: string): void {
+  #disown(site: Site, id: string, text = ""): void {
     const claim = this.#world.records.claimOf(site.name, id)?.spec ?? {};
     for (const { key, backing, name, vmid } of site.guestVolumes()) {
-      if (vmid !== id || isProvable(claim, { backing, name })) continue;
+      if (vmid !== id || text.includes(name) || isProvable(claim, { backing, name })) continue;
       site.volumes.set(key, { by: "nobody", uid: undefined });
     }
   }

@@ -97,7 +97,7 @@ class History {
     const dice = Dice.of(seed, "history");
     this.#dice = dice;
     this.#stepDice = Dice.of(seed, "steps");
-    this.#isPatient = dice.chance(0.3);
+    this.#isPatient = dice.chance(0.15);
     const release = (): Release => dice.pick(["8.4", "9.2", "9.2", "7.4"]);
     this.#options = {
       seed,

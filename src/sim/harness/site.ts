@@ -29,7 +29,7 @@ interface Keepsake {
   readonly isRunning: boolean;
 }
 
-interface GuestVolume {
+export interface GuestVolume {
   readonly key: string;
   readonly backing: string;
   readonly name: string;
@@ -74,6 +74,10 @@ export class Site {
   /** For which object a create was last sent, by id. */
   readonly creates = new Map<string, string>();
   /** The volumes themselves, by backing and name, and whose they are. */
+  /** Where people took machines, as node:id. */
+  readonly moves = new Set<string>();
+  /** Volumes that were left to people with their machine, or without it. */
+  readonly letGo = new Set<string>();
   readonly #objects = new Map<string, object>();
   readonly #origins = new WeakMap<object, Origin>();
   readonly #timing: Timing;

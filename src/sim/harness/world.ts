@@ -1,5 +1,5 @@
 import { configMapResource, namespaceResource, secretResource } from "../../api/builtin/index.ts";
-import { hypervisorKind, vmImageKind } from "../../api/index.ts";
+import { hypervisorKind, vmImageKind, type ClaimSpec } from "../../api/index.ts";
 import { createClient, inProcess, type Client } from "../../client/index.ts";
 import { VirtualClock } from "../../kernel/virtual-clock.ts";
 import { createMetrics, type Metrics } from "../../runtime/index.ts";
@@ -86,7 +86,10 @@ export class World {
       if (change.after !== undefined) this.laws.hear(change.after);
       this.guard(() => objectLaws.atVmChange(change));
     };
-    records.onClaim = (change) => this.guard(() => objectLaws.atClaimChange(change));
+    records.onClaim = (change) => {
+      if (change.after?.spec.state === "Released") this.#noteLetGo(change.after.spec);
+      this.guard(() => objectLaws.atClaimChange(change));
+    };
     const transport = inProcess((request) => this.house.handle(request));
     this.client = createClient({ transport, clock });
   }
@@ -125,6 +128,13 @@ export class World {
       onEnd: () => this.#begin(watcher),
     });
     return watcher;
+  }
+
+  #noteLetGo({ hypervisor, externalId }: ClaimSpec): void {
+    const site = this.sites.get(hypervisor.name);
+    for (const { key, vmid } of site?.guestVolumes() ?? []) {
+      if (vmid === externalId) site?.letGo.add(key);
+    }
   }
 
   /** Keeps what is thrown where it would reach code that is under test. */
