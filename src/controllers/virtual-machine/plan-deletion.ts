@@ -19,9 +19,7 @@ export function planVmDeletion(input: PlanInput, claim: ClaimSpec, machine: Mach
   const change = claimChange(input, claim, machine);
   if (change !== undefined) return { do: "record", change };
   const at = { node: machine.node, version: machine.version };
-  if (declared.fate === "Retain") {
-    return planVmAwake(input, claim, machine) ?? planVmRelease(input, claim, machine);
-  }
+  if (declared.fate === "Retain") return planVmRelease(input, claim, machine);
   if (declared.isProtected) return { do: "protect" };
   const stays = machine.volumes.filter((volume) => volume.isOwn && !mayGo(claim, volume));
   const still = planVmStill(input, claim, { machine, keeps: stays.length > 0 });
@@ -64,7 +62,8 @@ function planVmStill(
 }
 
 function planVmRelease(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
-  const found = accountFor(input, claim);
+  // Left as it is, it could not be written to, or would start from that memory one day.
+  const found = planVmAwake(input, claim, machine) ?? accountFor(input, claim);
   if (found !== undefined) return found;
   // What is suspended takes no change, not even of its mark; and to wake it would be more than to
   // let it go. So the Claim alone says that it was.
