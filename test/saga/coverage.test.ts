@@ -35,9 +35,9 @@ const triedBy: Record<Operation["kind"], "sagas" | `src/${string}.test.ts`> = {
   clearHusk: "sagas",
   putSeed: "sagas",
   removeSeed: "sagas",
-  fetchImage: "src/drivers/proxmox/driver.test.ts",
-  putImage: "src/drivers/proxmox/driver.test.ts",
-  removeImage: "src/drivers/proxmox/driver.test.ts",
+  fetchImage: "sagas",
+  putImage: "sagas",
+  removeImage: "sagas",
 };
 
 test("every operation is struck in a saga, or it is said where else it is", async () => {

@@ -65,6 +65,22 @@ export const lent: Saga = {
   ],
 };
 
+const own = { source: { image: { name: "own" } }, disks: [root], shutdown };
+
+export const fromFetched: Saga = {
+  name: "from an image that the nodes fetch",
+  spec: own,
+  changes: [],
+  image: "fetched",
+};
+
+export const fromPut: Saga = {
+  name: "from an image that Berth puts there",
+  spec: own,
+  changes: [],
+  image: "put",
+};
+
 /** Without disks: of a copy that is cut off on another node nobody can tell whose it is. */
 export const travelling: Saga = {
   name: "without disks that goes from node to node, and back",

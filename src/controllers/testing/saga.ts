@@ -13,6 +13,14 @@ import {
   sagaAt,
   sagaName,
 } from "./saga-person.ts";
+import {
+  type Bringing,
+  declareImage,
+  deleteImage,
+  isImageGone,
+  nodesWeb,
+  webOf,
+} from "./saga-image.ts";
 import { addStrangers } from "./saga-strangers.ts";
 import { openProxmox } from "./simulated-proxmox.ts";
 import { condition, createVm, getVm, isReady, listClaims, until } from "./world.ts";
@@ -30,6 +38,8 @@ export interface Saga {
   readonly dying?: readonly string[];
   /** The Hypervisor has an account that may clear locks. */
   readonly mayUnlock?: boolean;
+  /** There is an image of its own, `own`, which goes with the last object. */
+  readonly image?: Bringing;
 }
 
 /**
@@ -129,7 +139,8 @@ class Life {
 
   static async open(saga: Saga, strike?: Strike): Promise<Life> {
     const life = new Life(saga, strike);
-    const { world, proxmox } = await openProxmox("8.4", {
+    const { world, proxmox } = await openProxmox(saga.image === undefined ? "8.4" : "9.2", {
+      ...nodesWeb,
       between: (request, send) => life.#send(request, send),
       around: (driver) => life.#driver(driver),
       ...(saga.mayUnlock === true ? { unlock: { username: "root@pam", password: "secret" } } : {}),
@@ -144,7 +155,8 @@ class Life {
 
   /** Everything but the last deletion. */
   async standToTheLast(): Promise<void> {
-    const { spec, changes, again = [] } = this.#saga;
+    const { spec, changes, again = [], image } = this.#saga;
+    if (image !== undefined) await declareImage(this.world.client, image);
     await this.#stand(spec, changes);
     for (const next of again) {
       await this.delete();
@@ -174,10 +186,10 @@ class Life {
 
   async delete(): Promise<void> {
     if (!this.#isDeleted) await this.#askToDelete();
-    await this.#untilHolds(
-      "gone",
-      async () => (await getVm(this.world.client, name)) === undefined,
-    );
+    await this.#untilHolds("gone", async () => {
+      if ((await getVm(this.world.client, name)) !== undefined) return false;
+      return this.#saga.image === undefined || isImageGone(this.world.client);
+    });
     this.#program?.crash();
   }
 
@@ -230,7 +242,7 @@ class Life {
   async #untilHolds(what: string, holds: () => Promise<boolean>): Promise<void> {
     const hasCome = await until(this.world, async () => {
       if (this.#program === undefined || this.#program.isCrashed) {
-        this.#program = this.world.start();
+        this.#program = this.world.start({ web: webOf(this.world.clock) });
       }
       await this.#demandOneMachine();
       const { client } = this.world;
@@ -334,6 +346,7 @@ class Life {
     if (this.#isDeleted) return;
     this.#isDeleted = true;
     await this.world.client.of(virtualMachineKind).delete(at);
+    if (this.#saga.image !== undefined) await deleteImage(this.world.client);
   }
 
   /** Counts the steps of all workers, and lets one of them fail or its worker be killed. */

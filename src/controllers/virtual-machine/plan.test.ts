@@ -496,7 +496,10 @@ function memoryCases(): Case[] {
   const volumes = [...machine.volumes, { ...state, isOwn: true }];
   const known = { ...claim, volumes: [...(claim.volumes ?? []), state] };
   const sleepy = { ...declared, power: "Suspended" } as const;
+  const unproven = { ...leftover, proof: "Unattributed", isSavedMemory: true } as const;
+  const paused = ours({ volumes, power: "Paused" });
   const left = { ...leftover, proof: "MadeUnderMark", isSavedMemory: true } as const;
+  const others = [{ ...leftover, proof: "MadeUnderMark" } as const, unproven];
   return [
     {
       reason: "what runs beside saved memory has it removed before anything else",
@@ -510,11 +513,7 @@ function memoryCases(): Case[] {
     },
     {
       reason: "and before it is let go",
-      input: {
-        claim: known,
-        seen: ours({ volumes, power: "Paused" }),
-        declared: { ...leaving, fate: "Retain" },
-      },
+      input: { claim: known, seen: paused, declared: { ...leaving, fate: "Retain" } },
       next: "step DestroyDisk",
     },
     {
@@ -539,13 +538,7 @@ function memoryCases(): Case[] {
     },
     {
       reason: "neither a disk nor what may be another's is touched for it",
-      input: {
-        declared: sleepy,
-        leftovers: [
-          { ...left, isSavedMemory: false },
-          { ...left, proof: "Unattributed" },
-        ],
-      },
+      input: { declared: sleepy, leftovers: others },
       next: "step Suspend",
     },
   ];
