@@ -319,8 +319,12 @@ const fileCases: Readonly<Record<string, Case>> = {
     finds: [`ISO ${disc.volume} Ours: Keep Destroy`],
   },
   "stays with a machine that was let go": {
-    given: { survey: { files: [disc] }, claims: [claim({ state: "Released" })] },
+    given: { survey: { files: [disc], machines }, claims: [claim({ state: "Released" })] },
     finds: [],
+  },
+  "is ours when the machine that was let go with it is gone": {
+    given: { survey: { files: [disc] }, claims: [claim({ state: "Released" })] },
+    finds: [`ISO ${disc.volume} Ours: Keep Destroy`],
   },
   "belongs to an object that is there": {
     given: { survey: { files: [disc] }, identities: new Set([identity]) },

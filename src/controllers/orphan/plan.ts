@@ -177,9 +177,14 @@ function fileFinds(input: SweepInput, file: SurveyedFile): Find[] {
   if (input.identities.has(identity)) return [];
   const claim = input.claims.find(({ spec }) => spec.identity === identity);
   if (claim === undefined) return [fileFind(file, { identity })];
-  // A machine that was let go keeps its disc.
-  const isKept = claim.spec.state === "Released" || input.isDeclared(claim.spec);
+  const isKept = isLetGoAndThere(input, claim.spec) || input.isDeclared(claim.spec);
   return isKept ? [] : [fileFind(file, { identity, claim })];
+}
+
+/** A machine that was let go keeps its disc. When somebody has removed it, nobody needs that. */
+function isLetGoAndThere({ survey }: SweepInput, { state, externalId }: ClaimSpec): boolean {
+  const isThere = survey.machines.some((machine) => machine.externalId === externalId);
+  return state === "Released" && isThere;
 }
 
 /**

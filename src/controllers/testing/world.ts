@@ -25,6 +25,7 @@ import type { Random } from "../../kernel/random.ts";
 import { ApiError } from "../../kernel/status.ts";
 import { VirtualClock } from "../../kernel/virtual-clock.ts";
 import type { WireRequest } from "../../kernel/wire.ts";
+import { never } from "../../kernel/never.ts";
 import { createMemoryDisk, openStore } from "../../store/index.ts";
 import { startControllers, type ControllersOptions, type RunningControllers } from "../index.ts";
 import { ModelHypervisor } from "./model.ts";
@@ -70,7 +71,6 @@ export function countingRandom(seed = 1): Random {
   return { number, bytes, uuid: () => uuidOf(++uuids) };
 }
 
-const never = new Promise<never>(() => undefined);
 const runners = createSchemaRunners();
 
 /** Without a driver of its own it has the model's. */
@@ -123,15 +123,15 @@ function startIncarnation(ground: Ground): Incarnation {
   const { server, clock, random } = ground;
   const calls: string[] = [];
   const call = async <T>(name: string, make: () => Promise<T>): Promise<T> => {
-    if (incarnation.isCrashed) return never;
+    if (incarnation.isCrashed) return never();
     calls.push(name);
     const dies = incarnation.crashAt?.call === calls.length;
     if (dies && incarnation.crashAt?.when === "before") incarnation.isCrashed = true;
-    if (incarnation.isCrashed) return never;
+    if (incarnation.isCrashed) return never();
     const made = make();
     if (dies) incarnation.isCrashed = true;
     const result = await made;
-    return incarnation.isCrashed ? never : result;
+    return incarnation.isCrashed ? never() : result;
   };
   const transport = inProcess((request: WireRequest) => {
     const path = request.url.replace(/\?.*/, "");
@@ -140,7 +140,7 @@ function startIncarnation(ground: Ground): Incarnation {
     // Leases are renewed by the clock, and on Events nothing rests: neither is a place to die.
     const isAside = path.includes("/leases") || path.includes("/events");
     const make = (): ReturnType<ApiServer["handleAs"]> => server.handleAs(controllersUser, request);
-    if (isWatch || isAside) return incarnation.isCrashed ? never : make();
+    if (isWatch || isAside) return incarnation.isCrashed ? never() : make();
     return call(`${request.method} ${path}`, make);
   });
   const start = (): RunningControllers => {

@@ -1,4 +1,5 @@
 import type { Cancel, Clock } from "../../kernel/clock.ts";
+import { never } from "../../kernel/never.ts";
 import type { VirtualClock } from "../../kernel/virtual-clock.ts";
 
 /** When the next crash comes: at a call to the outside, before it is made or after its effect. */
@@ -45,7 +46,7 @@ export class Life {
     const dies = this.#isDoomed(isEffect);
     if (dies === "before") this.die();
     if (isEffect && this.napMs > 0) await this.#nap();
-    if (this.isDead) return never;
+    if (this.isDead) return never();
     const made = make();
     if (dies === "after") {
       // What was begun takes its course; whoever began it does not hear of it.
@@ -94,12 +95,10 @@ export class Life {
   }
 
   async #awake(): Promise<void> {
-    if (this.isDead) return never;
+    if (this.isDead) return never();
     const leftMs = this.#sleepsUntilMs - this.#clock.monotonicMs();
     if (leftMs <= 0) return undefined;
     await new Promise<void>((resolve) => void this.#clock.after(leftMs, resolve));
-    return this.isDead ? never : undefined;
+    return this.isDead ? never() : undefined;
   }
 }
-
-const never = new Promise<never>(() => undefined);
