@@ -400,9 +400,8 @@ const endings: readonly Mutant[] = [
     edits: [
       {
         file: `${controller}/plan.ts`,
-        find: '  if (leftovers === undefined) return { do: "sweep" };\n  const own =',
-        replace:
-          '  if (leftovers === undefined) return { do: "finish", how: "Retire" };\n  const own =',
+        find: "if (leftovers === undefined) return searchFor(input, claim);",
+        replace: 'if (leftovers === undefined) return { do: "finish", how: "Retire", stays: [] };',
       },
     ],
   },
@@ -454,8 +453,8 @@ const endings: readonly Mutant[] = [
     edits: [
       {
         file: `${controller}/plan.ts`,
-        find: 'how: own.length > 0 ? "Release" : "Retire"',
-        replace: 'how: "Retire"',
+        find: 'const how = own.length > 0 ? "Release" : "Retire";',
+        replace: 'const how = "Retire";',
       },
     ],
   },

@@ -1,5 +1,4 @@
-import { changed, travelling } from "./sagas.ts";
+import { changed } from "./sagas.ts";
 import { strikeAtEveryEffect } from "./strike.ts";
 
 strikeAtEveryEffect(changed);
-strikeAtEveryEffect(travelling);

@@ -46,6 +46,41 @@ export const changed: Saga = {
   ],
 };
 
+/** With an account that may clear locks, workers that die leave nothing for a person to do. */
+export const unlucky: Saga = {
+  name: "whose workers die, with an account that may clear their locks",
+  spec: { disks: [root], shutdown },
+  changes: [{ powerState: "Suspended" }, { powerState: "Running" }],
+  dying: ["qmcreate, step 3", "qmsuspend, step 5", "qmsuspend, step 7", "qmstart, step 5"],
+  mayUnlock: true,
+};
+
+export const lent: Saga = {
+  name: "that is let go, taken back, and leaves a disk to the one after it",
+  spec: { disks: [root], deletionPolicy: "Retain", shutdown },
+  changes: [{ placement: { pool: "prod" } }, "paused"],
+  again: [
+    { disks: [root, { ...data, onDelete: "Retain" }], shutdown },
+    { disks: [root, { ...data, onDelete: "Delete" }], shutdown },
+  ],
+};
+
+const own = { source: { image: { name: "own" } }, disks: [root], shutdown };
+
+export const fromFetched: Saga = {
+  name: "from an image that the nodes fetch",
+  spec: own,
+  changes: [],
+  image: "fetched",
+};
+
+export const fromPut: Saga = {
+  name: "from an image that Berth puts there",
+  spec: own,
+  changes: [],
+  image: "put",
+};
+
 /** Without disks: of a copy that is cut off on another node nobody can tell whose it is. */
 export const travelling: Saga = {
   name: "without disks that goes from node to node, and back",

@@ -1,9 +1,27 @@
 import assert from "node:assert/strict";
-import { annotations, virtualMachineKind } from "../../api/index.ts";
+import { virtualMachineKind } from "../../api/index.ts";
 import type { WrittenVirtualMachineSpec } from "../../api/index.ts";
 import type { PveReply, PveRequest, Send } from "../../drivers/proxmox/index.ts";
 import type { HypervisorDriver } from "../../hypervisor/index.ts";
 import type { ProxmoxModel } from "../../sim/index.ts";
+import {
+  destroyByHand,
+  doAsTold,
+  isHusk,
+  isPausedNow,
+  pauseByHand,
+  sagaAt,
+  sagaName,
+} from "./saga-person.ts";
+import {
+  type Bringing,
+  declareImage,
+  deleteImage,
+  isImageGone,
+  nodesWeb,
+  webOf,
+} from "./saga-image.ts";
+import { addStrangers } from "./saga-strangers.ts";
 import { openProxmox } from "./simulated-proxmox.ts";
 import { condition, createVm, getVm, isReady, listClaims, until } from "./world.ts";
 import type { Incarnation, World } from "./world.ts";
@@ -12,7 +30,16 @@ import type { Incarnation, World } from "./world.ts";
 export interface Saga {
   readonly name: string;
   readonly spec: Partial<WrittenVirtualMachineSpec>;
-  readonly changes: readonly object[];
+  /** What is changed in the spec; or somebody pauses the machine at the hypervisor. */
+  readonly changes: readonly (object | "paused")[];
+  /** Objects of the same name that follow, each after the deletion of the one before. */
+  readonly again?: readonly Partial<WrittenVirtualMachineSpec>[];
+  /** Workers that are killed anyway, once each: "qmcreate, step 3". */
+  readonly dying?: readonly string[];
+  /** The Hypervisor has an account that may clear locks. */
+  readonly mayUnlock?: boolean;
+  /** There is an image of its own, `own`, which goes with the last object. */
+  readonly image?: Bringing;
 }
 
 /**
@@ -58,7 +85,8 @@ export function effectsOf(trouble: Trouble, calm: Undisturbed): number {
   return trouble.includes("deleted") ? calm.beforeDeletion : calm.writes.length;
 }
 
-const name = "saga";
+const name = sagaName;
+const at = sagaAt;
 /** Troubles that do not strike at a request. */
 const elsewhere: ReadonlySet<Trouble> = new Set(["repeat", "step fails", "worker killed"]);
 const never = new Promise<never>(() => undefined);
@@ -67,7 +95,7 @@ const never = new Promise<never>(() => undefined);
 export async function undisturbed(saga: Saga): Promise<Undisturbed> {
   const life = await Life.open(saga);
   const before = life.inventory();
-  await life.stand();
+  await life.standToTheLast();
   const beforeDeletion = life.writes.length;
   await life.delete();
   assert.deepEqual(life.inventory(), before, `${saga.name}: what it leaves behind`);
@@ -83,10 +111,10 @@ export async function undisturbed(saga: Saga): Promise<Undisturbed> {
 export async function liveThrough(saga: Saga, strike: Strike): Promise<void> {
   const life = await Life.open(saga, strike);
   const before = life.inventory();
-  await life.stand();
+  await life.standToTheLast();
   await life.delete();
   assert.ok(life.hasStruck, life.told("the strike was never reached"));
-  await life.clearHusks();
+  await life.clearUp();
   assert.deepEqual(life.inventory(), before, life.told("what it leaves behind"));
 }
 
@@ -111,9 +139,11 @@ class Life {
 
   static async open(saga: Saga, strike?: Strike): Promise<Life> {
     const life = new Life(saga, strike);
-    const { world, proxmox } = await openProxmox("8.4", {
+    const { world, proxmox } = await openProxmox(saga.image === undefined ? "8.4" : "9.2", {
+      ...nodesWeb,
       between: (request, send) => life.#send(request, send),
       around: (driver) => life.#driver(driver),
+      ...(saga.mayUnlock === true ? { unlock: { username: "root@pam", password: "secret" } } : {}),
     });
     life.#world = world;
     life.#proxmox = proxmox;
@@ -123,23 +153,43 @@ class Life {
     return life;
   }
 
+  /** Everything but the last deletion. */
+  async standToTheLast(): Promise<void> {
+    const { spec, changes, again = [], image } = this.#saga;
+    if (image !== undefined) await declareImage(this.world.client, image);
+    await this.#stand(spec, changes);
+    for (const next of again) {
+      await this.delete();
+      this.#isDeleted = false;
+      await this.#stand(next, []);
+    }
+  }
+
   /** Made and changed until it is as declared, or gone because somebody deleted it meanwhile. */
-  async stand(): Promise<void> {
-    await createVm(this.world.client, name, this.#saga.spec);
+  async #stand(spec: Saga["spec"], changes: Saga["changes"]): Promise<void> {
+    await createVm(this.world.client, name, spec);
     await this.#untilAsDeclared("made");
-    for (const [i, change] of this.#saga.changes.entries()) {
+    for (const [i, change] of changes.entries()) {
       if (this.#isDeleted) return;
-      await this.world.client.of(virtualMachineKind).patch(at, { merge: { spec: change } });
+      await this.#change(change);
       await this.#untilAsDeclared(`changed (${i + 1})`);
     }
   }
 
+  async #change(change: object | "paused"): Promise<void> {
+    if (change === "paused") {
+      for (const id of this.#ours()) pauseByHand(this.proxmox, id);
+      return;
+    }
+    await this.world.client.of(virtualMachineKind).patch(at, { merge: { spec: change } });
+  }
+
   async delete(): Promise<void> {
     if (!this.#isDeleted) await this.#askToDelete();
-    await this.#untilHolds(
-      "gone",
-      async () => (await getVm(this.world.client, name)) === undefined,
-    );
+    await this.#untilHolds("gone", async () => {
+      if ((await getVm(this.world.client, name)) !== undefined) return false;
+      return this.#saga.image === undefined || isImageGone(this.world.client);
+    });
     this.#program?.crash();
   }
 
@@ -184,17 +234,19 @@ class Life {
     await this.#untilHolds(what, async () => {
       const vm = await getVm(this.world.client, name);
       if (this.#isDeleted) return vm === undefined;
-      return isReady(vm) && condition(vm, "Synced").startsWith("True");
+      const isPaused = this.#ours().some((id) => isPausedNow(this.proxmox, id));
+      return !isPaused && isReady(vm) && condition(vm, "Synced").startsWith("True");
     });
   }
 
   async #untilHolds(what: string, holds: () => Promise<boolean>): Promise<void> {
     const hasCome = await until(this.world, async () => {
       if (this.#program === undefined || this.#program.isCrashed) {
-        this.#program = this.world.start();
+        this.#program = this.world.start({ web: webOf(this.world.clock) });
       }
-      this.#demandOneMachine();
-      await this.#mend();
+      await this.#demandOneMachine();
+      const { client } = this.world;
+      await doAsTold({ client, proxmox: this.proxmox, ours: this.#ours() });
       return holds();
     });
     if (hasCome) return;
@@ -207,8 +259,14 @@ class Life {
     assert.fail(this.told(`never ${what}: ${facts}`));
   }
 
-  #demandOneMachine(): void {
-    const ours = this.#ours().filter((id) => !this.#isHusk(id));
+  /** Beside one that keeps disks between two lives. */
+  async #demandOneMachine(): Promise<void> {
+    const all = this.#ours().filter((id) => !isHusk(this.proxmox, id));
+    if (all.length <= 1) return;
+    const claims = (await listClaims(this.world.client)).map(({ spec }) => spec);
+    // What was let go is nobody's any more.
+    const others = claims.filter(({ role, state }) => role === "Keeper" || state === "Released");
+    const ours = all.filter((id) => !others.some(({ externalId }) => externalId === id));
     assert.ok(ours.length <= 1, this.told(`more than one machine: ${ours.join()}`));
   }
 
@@ -217,47 +275,19 @@ class Life {
     return ids.filter((id) => !this.#strangers.has(id));
   }
 
-  /** A worker that was killed leaves a reservation that says nothing but its lock. */
-  #isHusk(id: string): boolean {
-    return !/^name:/m.test(this.proxmox.cluster.state.guests[id]?.text ?? "");
-  }
-
   /**
    * Empty reservations of workers that were killed: no token may remove them, so each has to stand
-   * in a Claim that was let go, where people find it. Then a person removes it.
+   * in a Claim that was let go, where people find it. Then a person removes it. So it is with what
+   * the saga itself lets go, and nobody came to take back.
    */
-  async clearHusks(): Promise<void> {
+  async clearUp(): Promise<void> {
     const claims = (await listClaims(this.world.client)).map(({ spec }) => spec);
-    for (const id of this.#ours().filter((there) => this.#isHusk(there))) {
+    const isLent = this.#saga.again !== undefined;
+    for (const id of this.#ours().filter((there) => isLent || isHusk(this.proxmox, there))) {
       const claim = claims.find(({ externalId }) => externalId === id);
-      assert.equal(claim?.state, "Released", this.told(`nobody knows of the reservation ${id}`));
+      assert.equal(claim?.state, "Released", this.told(`nobody knows of the machine ${id}`));
       destroyByHand(this.proxmox, id);
     }
-  }
-
-  /**
-   * A person does what Berth says, and only then: restarts a machine that waits for that, and
-   * clears a lock, which no token may break.
-   */
-  async #mend(): Promise<void> {
-    const vm = await getVm(this.world.client, name);
-    const isWaiting = condition(vm, "Synced") === "False RestartRequired";
-    if (isWaiting && !this.#isDeleted) await this.#restart(vm?.metadata.generation);
-    const { failure } = vm?.status ?? {};
-    if (failure?.category === "LockError" && failure.nextRetryAt === undefined) this.#unlock();
-  }
-
-  #unlock(): void {
-    for (const id of this.#ours()) {
-      if (this.#isHusk(id)) destroyByHand(this.proxmox, id);
-      else this.proxmox.setLock(Number(id), undefined);
-    }
-  }
-
-  /** `berth restart`, once for a change. */
-  async #restart(generation = 0): Promise<void> {
-    const metadata = { annotations: { [annotations.restartAt]: `for change ${generation}` } };
-    await this.world.client.of(virtualMachineKind).patch(at, { merge: { metadata } });
   }
 
   async #send(request: PveRequest, send: Send): Promise<PveReply> {
@@ -316,6 +346,7 @@ class Life {
     if (this.#isDeleted) return;
     this.#isDeleted = true;
     await this.world.client.of(virtualMachineKind).delete(at);
+    if (this.#saga.image !== undefined) await deleteImage(this.world.client);
   }
 
   /** Counts the steps of all workers, and lets one of them fail or its worker be killed. */
@@ -333,6 +364,13 @@ class Life {
         return isHere;
       },
     });
+    for (const dying of this.#saga.dying ?? []) {
+      faults.onStep({
+        verdict: { kind: "kill" },
+        matches: ({ name: worker, steps }) =>
+          `${worker.replace(/:.*/, "")}, step ${steps}` === dying,
+      });
+    }
   }
 
   /** An operation that is repeated is begun again, as if nobody knew of the first time. */
@@ -351,38 +389,6 @@ class Life {
   }
 }
 
-const at = { namespace: "default", name };
-
 function nameOf({ method, path }: PveRequest): string {
   return `${method} ${path.replaceAll(/[0-9a-f]{8,}[0-9a-f-]*/g, "…")}`;
-}
-
-/** `qm unlock ID && qm destroy ID --purge`, as the failure has it. */
-function destroyByHand(proxmox: ProxmoxModel, id: string): void {
-  const { pools, ha } = proxmox.cluster.state;
-  proxmox.removeGuestFile(Number(id));
-  for (const pool of pools) pool.vms = pool.vms.filter((member) => member !== Number(id));
-  Reflect.deleteProperty(ha, `vm:${id}`);
-}
-
-/** What others have: a machine named like ours, in a pool and highly available, and a template. */
-function addStrangers(proxmox: ProxmoxModel): void {
-  const { state } = proxmox.cluster;
-  const key = "pve1:rpool/data";
-  const sizes = { sizeBytes: 1024 ** 3, usedBytes: 0, createdMs: 0 };
-  const disk = { content: "images", format: "raw", vmid: 100, ...sizes } as const;
-  const left = { content: "images", format: "raw", vmid: 777, ...sizes } as const;
-  state.volumes[key] = [
-    ...(state.volumes[key] ?? []),
-    { name: "vm-100-disk-0", ...disk },
-    { name: "vm-777-disk-0", ...left },
-    { name: "base-900-disk-0", ...disk, vmid: 900, data: "debian-12" },
-  ];
-  const text = `name: ${name}\nmemory: 512\nscsi0: local-zfs:vm-100-disk-0,size=1G\n`;
-  proxmox.writeGuestFile("pve1", 100, text);
-  const template = "name: template\nmemory: 512\ntemplate: 1\n";
-  const disk0 = "scsi0: local-zfs:base-900-disk-0,size=1G\n";
-  proxmox.writeGuestFile("pve1", 900, `${template}${disk0}`);
-  state.pools.push({ poolid: "prod", vms: [100], storages: [] });
-  state.ha["vm:100"] = { state: "stopped" };
 }

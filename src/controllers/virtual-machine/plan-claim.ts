@@ -108,6 +108,8 @@ function knownVolumes(declared: Declared, claim: ClaimSpec, machine: Machine): C
  */
 function asSeen(volume: ClaimVolume, { disk, role }: SeenVolume): ClaimVolume {
   if (disk === undefined || disk === volume.disk) return volume;
+  // A name that leads to nothing: what it stood for was handed over.
+  if (volume.disk === undefined && volume.onDelete === "Delete") return volume;
   const { onDelete: _onDelete, since: _since, ...rest } = volume;
   return { ...rest, disk, role };
 }

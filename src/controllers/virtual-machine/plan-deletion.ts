@@ -1,7 +1,7 @@
 import type { ClaimSpec } from "../../api/index.ts";
 import type { Machine, SeenVolume } from "../../hypervisor/index.ts";
 import { claimChange, withLeftovers } from "./plan-claim.ts";
-import { planVmHandOver } from "./plan-hand-over.ts";
+import { planVmHandOver, planVmTakenMeanwhile } from "./plan-hand-over.ts";
 import { planVmAwake } from "./plan-memory.ts";
 import { planVmPowerOff, planVmResume } from "./plan-power.ts";
 import { planVmSeedLoose } from "./plan-seed.ts";
@@ -20,14 +20,14 @@ export function planVmDeletion(input: PlanInput, claim: ClaimSpec, machine: Mach
   const change = claimChange(input, claim, machine);
   if (change !== undefined) return { do: "record", change };
   const at = { node: machine.node, version: machine.version };
-  if (declared.fate === "Retain") {
-    return planVmAwake(input, claim, machine) ?? planVmRelease(input, claim, machine);
-  }
+  if (declared.fate === "Retain") return planVmRelease(input, claim, machine);
   if (declared.isProtected) return { do: "protect" };
   const stays = machine.volumes.filter((volume) => volume.isOwn && !mayGo(claim, volume));
   const still = planVmStill(input, claim, { machine, keeps: stays.length > 0 });
   if (still !== undefined) return still;
-  const handed = planVmHandOver(input, { claim, machine }, stays);
+  const handed =
+    planVmTakenMeanwhile(input, { claim, machine }) ??
+    planVmHandOver(input, { claim, machine }, stays);
   if (handed !== undefined) return handed;
   const found = accountFor(input, claim);
   if (found !== undefined) return found;
@@ -63,7 +63,9 @@ function planVmStill(
 }
 
 function planVmRelease(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
-  const found = accountFor(input, claim) ?? planVmSeedLoose(input, claim, machine);
+  // Left as it is, it could not be written to, or would start from that memory one day.
+  const awake = planVmAwake(input, claim, machine) ?? accountFor(input, claim);
+  const found = awake ?? planVmSeedLoose(input, claim, machine);
   if (found !== undefined) return found;
   // What is suspended takes no change, not even of its mark; and to wake it would be more than to
   // let it go. So the Claim alone says that it was.

@@ -1,6 +1,6 @@
 import type { ClaimSpec } from "../../api/index.ts";
 import type { DiskShape, Machine, NewDisk, SeenDisk, Shape } from "../../hypervisor/index.ts";
-import { basisOf, stepOrWait, type Found, type Next, type PlanInput } from "./next.ts";
+import { basisOf, isOff, stepOrWait, type Found, type Next, type PlanInput } from "./next.ts";
 import { isEverDeclared } from "./plan-claim.ts";
 import { planVmTakeBack } from "./plan-hand-over.ts";
 import { seedShape } from "./plan-seed.ts";
@@ -202,6 +202,8 @@ function moveStep({ declared }: PlanInput, { claim, machine }: At): Step | undef
 function growStep({ declared }: PlanInput, { claim, machine }: At): Step | undefined {
   for (const { name: disk, sizeBytes = 0 } of declared.disks) {
     if ((seenDisk(machine, disk)?.sizeBytes ?? 0) >= sizeBytes) continue;
+    // One that waits for a restart to be there cannot grow before that.
+    if (!isOff(claim, machine) && machine.pending.includes(`disks[${disk}]`)) continue;
     const operation = { kind: "grow", claim, at: basisOf(machine), disk, sizeBytes } as const;
     const intent = `Grow the disk ${disk} to ${sizeText(sizeBytes)}.`;
     return { name: "Grow", operation, intent };

@@ -207,6 +207,31 @@ export function planVmTakenBack(input: PlanInput, at: At): Next | undefined {
   return undefined;
 }
 
+/**
+ * A disk that was coming back when the object was deleted, and has come: it is the machine's, and
+ * the keeper waits for it no longer. It is told from one that goes to the keeper by the Claim,
+ * which has what it awaits without a name of a disk.
+ */
+export function planVmTakenMeanwhile(
+  { keeper }: PlanInput,
+  { claim, machine }: At,
+): Next | undefined {
+  if (keeper?.seen.at !== "ours") return undefined;
+  const referred = [...keeper.seen.machine.volumes, ...machine.volumes].map(({ id }) => id);
+  const awaited = claim.volumes?.filter(({ id, disk, onDelete }) => {
+    return disk === undefined && onDelete === "Retain" && !referred.includes(id);
+  });
+  for (const { id } of awaited ?? []) {
+    const entry = keeper.claim.volumes?.find((one) => one.id === id);
+    if (entry === undefined) {
+      return { do: "record", change: { volumes: withoutData(claim, id, false) } };
+    }
+    if (!machine.disks.some(({ name }) => name === entry.disk)) continue;
+    return { do: "recordKeeper", change: { volumes: withoutData(keeper.claim, id, false) } };
+  }
+  return undefined;
+}
+
 /** Both machines have to be free of locks. */
 function bothUnlocked(
   input: PlanInput,

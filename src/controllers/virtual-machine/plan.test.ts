@@ -82,6 +82,7 @@ const withByHand = [
 const open = { intent: "Make the machine 100 on node n1.", deadlineMs: 2000 };
 const held: Lock = { kind: "Backup", detail: "backup", state: "Held" };
 const dead: Lock = { kind: "Create", detail: "create", state: "Dead", remedy: "qm unlock 100" };
+const larger = declared.disks.map((disk) => ({ ...disk, sizeBytes: 12 * gib }));
 const leaving = { ...declared, isDeleting: true, shape: {}, disks: [] };
 const stranger: Seen = { at: "foreign", reason: "Stranger", detail: "no mark" };
 const unknown: Seen = { at: "unknown", failure: { category: "NetworkError", message: "away" } };
@@ -471,6 +472,22 @@ const cases: readonly Case[] = [
     },
     next: "finish Release",
   },
+  {
+    reason: "a disk that waits for a restart to be there does not grow before that",
+    input: {
+      declared: { ...declared, disks: larger },
+      seen: ours({ pending: ["disks[root]"] }),
+    },
+    next: "rest 0 1",
+  },
+  {
+    reason: "but one of a machine that is off is put there first",
+    input: {
+      declared: { ...declared, disks: larger },
+      seen: ours({ pending: ["disks[root]"], power: "Stopped" }),
+    },
+    next: "step Grow",
+  },
   ...memoryCases(),
 ];
 
@@ -479,7 +496,10 @@ function memoryCases(): Case[] {
   const volumes = [...machine.volumes, { ...state, isOwn: true }];
   const known = { ...claim, volumes: [...(claim.volumes ?? []), state] };
   const sleepy = { ...declared, power: "Suspended" } as const;
+  const unproven = { ...leftover, proof: "Unattributed", isSavedMemory: true } as const;
+  const paused = ours({ volumes, power: "Paused" });
   const left = { ...leftover, proof: "MadeUnderMark", isSavedMemory: true } as const;
+  const others = [{ ...leftover, proof: "MadeUnderMark" } as const, unproven];
   return [
     {
       reason: "what runs beside saved memory has it removed before anything else",
@@ -493,11 +513,7 @@ function memoryCases(): Case[] {
     },
     {
       reason: "and before it is let go",
-      input: {
-        claim: known,
-        seen: ours({ volumes, power: "Paused" }),
-        declared: { ...leaving, fate: "Retain" },
-      },
+      input: { claim: known, seen: paused, declared: { ...leaving, fate: "Retain" } },
       next: "step DestroyDisk",
     },
     {
@@ -522,13 +538,7 @@ function memoryCases(): Case[] {
     },
     {
       reason: "neither a disk nor what may be another's is touched for it",
-      input: {
-        declared: sleepy,
-        leftovers: [
-          { ...left, isSavedMemory: false },
-          { ...left, proof: "Unattributed" },
-        ],
-      },
+      input: { declared: sleepy, leftovers: others },
       next: "step Suspend",
     },
   ];
@@ -572,7 +582,42 @@ function keeperCases(): Case[] {
   });
   const at = (of: Machine): Seen => ({ at: "ours", machine: of });
   const gone = { declared: leaving, seen: absent, leftovers: [] };
+  const awaiting = {
+    id: "store:byHand",
+    role: "Disk",
+    state: "Detached",
+    onDelete: "Retain",
+  } as const;
+  const came: Seen = ours({ power: "Stopped" });
+  const waiting = { ...named, volumes: [...(claim.volumes ?? []), awaiting] };
+  const lent = { ...bound, volumes: [{ ...entry, disk: "root" }] };
   return [
+    {
+      reason: "a disk that came back while the object was deleted is no longer the keeper's",
+      input: { declared: leaving, seen: came, claim: waiting, ...view(lent, at(shell)) },
+      next: "recordKeeper volumes",
+    },
+    {
+      reason: "nor is it waited for",
+      input: { declared: leaving, seen: came, claim: waiting, ...view(bound, at(shell)) },
+      next: "record volumes",
+    },
+    {
+      reason:
+        "a name that leads to nothing, since its volume was handed over, stays without a disk",
+      input: {
+        declared: leaving,
+        seen: came,
+        leftovers: [],
+        claim: { ...claim, volumes: (claim.volumes ?? []).map(({ disk: _disk, ...rest }) => rest) },
+      },
+      next: "step Destroy",
+    },
+    {
+      reason: "but one that went to the keeper and did not arrive is searched for",
+      input: { declared: leaving, seen: came, claim: unsaid, ...view(coming, at(slot)) },
+      next: "step HandOver",
+    },
     {
       reason: "a keeper that is claimed is made",
       input: { ...stopped, claim: named, ...view(keeperClaim, absent) },

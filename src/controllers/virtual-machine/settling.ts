@@ -131,6 +131,8 @@ async function lookAtTask(
   }
 }
 
+const goneSteps: ReadonlySet<string> = new Set(["Destroy", "DestroyKeeper", "ClearHusk"]);
+
 /**
  * A step that reads no image misses a volume of its own: to wait for it would be for ever. And one
  * that was to make a machine go, and does not find it, has to look.
@@ -139,7 +141,7 @@ export function ofStep(failure: Failure, { step }: StatusOperation): Failure {
   const { category } = failure;
   const isOwn = category === "ImageNotFound" && step !== "AddDisk" && step !== "Create";
   if (isOwn) return { ...failure, category: "CreationFailed" };
-  const isGone = category === "Missing" && (step === "Destroy" || step === "DestroyKeeper");
+  const isGone = category === "Missing" && goneSteps.has(step);
   return isGone ? { ...failure, category: "UnknownOutcome" } : failure;
 }
 

@@ -133,7 +133,9 @@ function parseRows(rows: readonly JsonObject[]): WholeConfig | undefined {
   if (typeof digest !== "string") return undefined;
   const own = rows.filter((row) => row["key"] !== "digest");
   const values = own.flatMap((row) => {
-    const text = row["delete"] === undefined ? asText(row["pending"] ?? row["value"]) : undefined;
+    // A lock holds until it is gone, also one whose removal was cut short.
+    const isGoing = row["delete"] !== undefined && row["key"] !== "lock";
+    const text = isGoing ? undefined : asText(row["pending"] ?? row["value"]);
     return text === undefined ? [] : [[textOf(row, "key"), text] as const];
   });
   return { digest, values: Object.fromEntries(values), pending: pendingOf(own) };

@@ -32,6 +32,7 @@ const lockTasks: Readonly<Record<string, readonly string[]>> = {
   backup: ["vzdump"],
   migrate: ["qmigrate"],
   suspending: ["qmsuspend"],
+  suspended: ["qmstart", "qmresume", "qmconfig"],
   snapshot: ["qmsnapshot"],
   "snapshot-delete": ["qmdelsnapshot"],
   rollback: ["qmrollback"],

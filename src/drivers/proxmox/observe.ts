@@ -189,9 +189,10 @@ async function look(
   const place = { node, externalId: claim.externalId };
   const state = await readState(context, place, hints.withoutPower === true);
   if (!state.ok) return { at: "unknown", failure: state.failure };
-  const lock = await readLock(context, { ...place, sinceMs: since(claim, hints) }, config);
-  if (!lock.ok) return { at: "unknown", failure: lock.failure };
   const { watchedAs, ...status } = state.value;
+  const query = { ...place, sinceMs: since(claim, hints) };
+  const lock = await readLock(context, query, { ...config, power: status.power });
+  if (!lock.ok) return { at: "unknown", failure: lock.failure };
   const machine = readMachine(config, {
     ...place,
     ...status,
@@ -246,11 +247,13 @@ async function readState(
 async function readLock(
   { api, user }: DriverContext,
   query: TaskQuery,
-  { values }: PveConfig,
+  { values, power }: PveConfig & Pick<MachineStatus, "power">,
 ): Promise<Answer<Lock | undefined>> {
-  const lock = values["lock"];
-  // What is suspended to disk bears this word until it goes on: a state, and nobody's work.
-  if (lock === undefined || lock === "suspended") return answered(undefined);
+  const { lock, vmstate } = values;
+  // What is suspended to disk bears this word until it goes on: a state, and nobody's work. It also
+  // goes with the saved memory; but beside a machine that runs without any, it is a lock.
+  const isAwake = (power === "Running" || power === "Paused") && vmstate === undefined;
+  if (lock === undefined || (lock === "suspended" && !isAwake)) return answered(undefined);
   const tasks = await tasksBehind(api, lock, query);
   if (!tasks.ok) return tasks;
   return answered(judgeLock(lock, { tasks: tasks.value, user }, { ...query, isHusk: false }));

@@ -19,6 +19,11 @@ export async function grow(context: DriverContext, operation: Grow, fence: Fence
   if (slot === undefined || text === undefined) {
     return { outcome: "changed", detail: `there is no disk ${disk}` };
   }
+  // Nothing knows a drive that only waits to be there. Of a machine that is off, every change
+  // applies all that waits.
+  if (config.pending.keys.includes(slot)) {
+    return await writeAgain(context, { slot, text, standing: stood.standing }, fence);
+  }
   const seenBytes = sizeOf(text);
   if (seenBytes === sizeBytes) return { outcome: "done" };
   if (seenBytes > sizeBytes) {
@@ -34,6 +39,18 @@ export async function grow(context: DriverContext, operation: Grow, fence: Fence
   const path = machinePath(place, "/resize");
   const result = await context.api.write("PUT", { path, params }, () => fence.mayWrite());
   return begunOf(result, `grow the disk ${disk} of VM ${place.externalId}`);
+}
+
+async function writeAgain(
+  context: DriverContext,
+  { slot, text, standing: { place, config } }: Correction["drive"],
+  fence: Fence,
+): Promise<Begun> {
+  const params = { [slot]: text, digest: config.digest };
+  const path = machinePath(place, "/config");
+  const result = await context.api.write("PUT", { path, params }, () => fence.mayWrite());
+  const begun = begunOf(result, `attach the drive ${slot} of VM ${place.externalId}`);
+  return begun.outcome === "done" ? { outcome: "progressed" } : begun;
 }
 
 function sizeOf(drive: string): number {

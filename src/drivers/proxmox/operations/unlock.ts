@@ -25,7 +25,9 @@ export async function unlock(
   { claim, at, lock }: Unlock,
   fence: Fence,
 ): Promise<Begun> {
-  const seen = await observe(context, { ...claim, node: at.node }, { withoutPower: true });
+  // Only what runs is locked by this word.
+  const withoutPower = lock !== "suspended";
+  const seen = await observe(context, { ...claim, node: at.node }, { withoutPower });
   if (seen.at === "unknown") return refused(seen.failure);
   if (seen.at !== "ours") return { outcome: "changed", detail: `it is ${seen.at} now` };
   const { machine } = seen;
@@ -66,13 +68,18 @@ export async function clearHusk(
   return begunOf(result, `destroy the empty VM ${claim.externalId}`);
 }
 
+/** Any other error says nothing about the account. */
+const refusals: ReadonlySet<number> = new Set([401, 403]);
+
 /** A ticket for this one use. It is kept nowhere. */
 async function login(context: DriverContext, fence: Fence): Promise<Answer<Ticket>> {
   const { unlock: account } = context;
   if (account === undefined) return failed(noAccount());
   const request = { path: "/access/ticket", params: { ...account } };
   const result = await context.api.write("POST", request, () => fence.mayWrite());
-  if (result.type === "error") return failed(refusedLogin(account.username, causeOf(result)));
+  if (result.type === "error" && refusals.has(result.status)) {
+    return failed(refusedLogin(account.username, causeOf(result)));
+  }
   if (result.type !== "data") return failed(failureOf(result, "log in to unlock"));
   const data = isJsonObject(result.data) ? result.data : {};
   const ticket = textOf(data, "ticket");

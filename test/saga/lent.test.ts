@@ -1,0 +1,4 @@
+import { lent } from "./sagas.ts";
+import { strikeAtEveryEffect } from "./strike.ts";
+
+strikeAtEveryEffect(lent);

@@ -1,0 +1,5 @@
+import { travelling, unlucky } from "./sagas.ts";
+import { strikeAtEveryEffect } from "./strike.ts";
+
+strikeAtEveryEffect(unlucky);
+strikeAtEveryEffect(travelling);
