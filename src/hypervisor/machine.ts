@@ -265,6 +265,8 @@ export interface SeenHighAvailability {
   readonly requested: "Running" | "Stopped" | "Ignored";
   /** The hypervisor's own word for what it is doing. */
   readonly detail: string;
+  /** Present where it has given up and follows no request: what a person can do. */
+  readonly remedy?: string;
 }
 
 /** A disk. Without a name it is one that no spec ever named. */

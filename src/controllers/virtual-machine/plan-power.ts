@@ -53,7 +53,11 @@ export function planVmResume(input: PlanInput, claim: ClaimSpec, machine: Machin
 /** What watches over a machine takes requests, and follows them some time later. */
 function queued(machine: Machine, wanted: "Running" | "Stopped"): Next | undefined {
   if (machine.highAvailability?.requested !== wanted) return undefined;
-  const { detail } = machine.highAvailability;
+  const { detail, remedy } = machine.highAvailability;
+  if (remedy !== undefined) {
+    const message = `High availability has given up on the machine (${detail}): ${wanted} was asked.`;
+    return { do: "fail", failure: { category: "ConfigurationError", message, remedy } };
+  }
   return { do: "wait", kind: "Task", name: `high availability (${detail}): ${wanted} was asked` };
 }
 

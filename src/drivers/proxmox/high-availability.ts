@@ -51,3 +51,17 @@ export async function readGuard(
   const wish = typeof state === "string" ? state : "started";
   return answered({ shape, requested: requests[wish] ?? "Ignored" });
 }
+
+/** In the state `error` it follows no request any more, until a person has disabled it once. */
+export function seenGuard(
+  externalId: string,
+  requested: SeenHighAvailability["requested"],
+  detail = "",
+): SeenHighAvailability {
+  if (detail !== "error") return { requested, detail };
+  const set = `ha-manager set vm:${externalId} --state`;
+  const remedy =
+    `Find out from the node's log why, then on any node, as root: ${set} disabled, and when it is ` +
+    `disabled: ${set} started.`;
+  return { requested, detail, remedy };
+}

@@ -13,7 +13,7 @@ import { readStatus } from "./config-reader.ts";
 import type { MachinePlace, MachineStatus, WholeConfig } from "./config-reader.ts";
 import { findClone } from "./clones.ts";
 import { classifyError, readFailureOf } from "./errors.ts";
-import { readGuard } from "./high-availability.ts";
+import { readGuard, seenGuard } from "./high-availability.ts";
 import { isUnstampedClone, judge, type Verdict } from "./identity.ts";
 import { tasksBehind } from "./lock-tasks.ts";
 import { deadLock, judgeLock, lockKind, workOf } from "./locks.ts";
@@ -218,7 +218,7 @@ async function withGuard(
     watchedAs === undefined ? answered(undefined) : await readGuard(api, machine.externalId);
   if (!guard.ok) return { at: "unknown", failure: guard.failure };
   const { shape = { enabled: false }, requested } = guard.value ?? {};
-  const seen = requested === undefined ? undefined : { requested, detail: watchedAs ?? "" };
+  const seen = requested && seenGuard(machine.externalId, requested, watchedAs);
   return {
     at: "ours",
     machine: {

@@ -49,7 +49,7 @@ const remedies: Readonly<Record<string, (stuck: Stuck, helpers: Helpers) => Answ
   ReplacementRequired: declareSizes,
   ConfigurationError: (stuck, helpers) => {
     const { site, id, message } = stuck;
-    if (!/HA managed/.test(message)) return declareSizes(stuck, helpers);
+    if (!/HA managed|High availability/.test(message)) return declareSizes(stuck, helpers);
     const isWatched = site.model.cluster.state.ha[`vm:${id}`] !== undefined;
     return isWatched ? () => helpers.hands.letGo(site, id) : `nothing watches over ${id}`;
   },
