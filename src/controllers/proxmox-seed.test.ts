@@ -147,6 +147,30 @@ describe("a disc of our own for the first boot", () => {
     assert.deepEqual(discs(proxmox), []);
   });
 
+  it("stays in the drive of a machine that is let go, and goes first where it is in none", async () => {
+    for (const isEjected of [false, true]) {
+      const { world, proxmox } = await openProxmox("8.4");
+      world.start();
+      await createSecret(world);
+      await createVm(world.client, "web", {
+        ...spec,
+        powerState: "Stopped",
+        deletionPolicy: "Retain",
+      });
+      await until(world, async () => isReady(await getVm(world.client, "web")));
+      const [id = ""] = Object.keys(proxmox.cluster.state.guests);
+      const node = proxmox.cluster.nodeOfGuest(Number(id)) ?? "";
+      const text = proxmox.cluster.state.guests[id]?.text ?? "";
+      const drive = isEjected ? text.replace(/^ide2: .*$/m, "ide2: none,media=cdrom") : text;
+      proxmox.writeGuestFile(node, Number(id), drive);
+      await world.client.of(virtualMachineKind).delete({ namespace: "default", name: "web" });
+      await until(world, async () => (await getVm(world.client, "web")) === undefined);
+      assert.equal(await getVm(world.client, "web"), undefined);
+      assert.ok(proxmox.cluster.state.guests[id]);
+      assert.equal(discs(proxmox).length, isEjected ? 0 : 1);
+    }
+  });
+
   it("costs at most 7 writes and 8 reads with its machine", async () => {
     const { world, requests } = await openProxmox("9.2");
     world.start();

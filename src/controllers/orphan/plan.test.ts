@@ -322,6 +322,13 @@ const fileCases: Readonly<Record<string, Case>> = {
     given: { survey: { files: [disc], machines }, claims: [claim({ state: "Released" })] },
     finds: [],
   },
+  "is ours when another machine has the id of the one that was let go with it": {
+    given: {
+      survey: { files: [disc], machines: [{ ...machine, identity: "somebody else's" }] },
+      claims: [claim({ state: "Released" })],
+    },
+    finds: [`ISO ${disc.volume} Ours: Keep Destroy`],
+  },
   "is ours when the machine that was let go with it is gone": {
     given: { survey: { files: [disc] }, claims: [claim({ state: "Released" })] },
     finds: [`ISO ${disc.volume} Ours: Keep Destroy`],

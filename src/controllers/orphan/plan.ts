@@ -182,9 +182,11 @@ function fileFinds(input: SweepInput, file: SurveyedFile): Find[] {
 }
 
 /** A machine that was let go keeps its disc. When somebody has removed it, nobody needs that. */
-function isLetGoAndThere({ survey }: SweepInput, { state, externalId }: ClaimSpec): boolean {
-  const isThere = survey.machines.some((machine) => machine.externalId === externalId);
-  return state === "Released" && isThere;
+function isLetGoAndThere({ survey }: SweepInput, claim: ClaimSpec): boolean {
+  const isThere = survey.machines.some(({ externalId, identity = claim.identity }) => {
+    return externalId === claim.externalId && identity === claim.identity;
+  });
+  return claim.state === "Released" && isThere;
 }
 
 /**

@@ -4,6 +4,7 @@ import { claimChange, withLeftovers } from "./plan-claim.ts";
 import { planVmHandOver, planVmTakenMeanwhile } from "./plan-hand-over.ts";
 import { planVmAwake } from "./plan-memory.ts";
 import { planVmPowerOff, planVmResume } from "./plan-power.ts";
+import { planVmSeedLoose } from "./plan-seed.ts";
 import {
   basisOf,
   isUnsettled,
@@ -63,7 +64,8 @@ function planVmStill(
 
 function planVmRelease(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
   // Left as it is, it could not be written to, or would start from that memory one day.
-  const found = planVmAwake(input, claim, machine) ?? accountFor(input, claim);
+  const awake = planVmAwake(input, claim, machine) ?? accountFor(input, claim);
+  const found = awake ?? planVmSeedLoose(input, claim, machine);
   if (found !== undefined) return found;
   // What is suspended takes no change, not even of its mark; and to wake it would be more than to
   // let it go. So the Claim alone says that it was.

@@ -68,6 +68,16 @@ function isRead({ hasAgentAnswered = false }: PlanInput, machine: Machine): bool
   return hasAgentAnswered || (machine.uptimeSeconds ?? 0) >= readSeconds;
 }
 
+/** A disc that lies there and is in no drive of its machine: nobody would find it later. */
+export function planVmSeedLoose(
+  input: PlanInput,
+  claim: ClaimSpec,
+  machine: Machine,
+): Next | undefined {
+  const isHeld = heldSeed(claim, machine) !== undefined;
+  return isHeld ? undefined : planVmSeedGone(input, claim, machine.node);
+}
+
 /** Discs that the Claim knows and no machine holds: removed, and then forgotten. */
 export function planVmSeedGone(
   input: PlanInput,

@@ -87,7 +87,7 @@ export class World {
       this.guard(() => objectLaws.atVmChange(change));
     };
     records.onClaim = (change) => {
-      if (change.after?.spec.state === "Released") this.#noteLetGo(change.after.spec);
+      if (change.after !== undefined) this.#noteLetGo(change.after.spec);
       this.guard(() => objectLaws.atClaimChange(change));
     };
     const transport = inProcess((request) => this.house.handle(request));
@@ -130,7 +130,9 @@ export class World {
     return watcher;
   }
 
-  #noteLetGo({ hypervisor, externalId }: ClaimSpec): void {
+  /** What is Released, or lies with a keeper, is for people. */
+  #noteLetGo({ state, role, hypervisor, externalId }: ClaimSpec): void {
+    if (state !== "Released" && role !== "Keeper") return;
     const site = this.sites.get(hypervisor.name);
     for (const { key, vmid } of site?.guestVolumes() ?? []) {
       if (vmid === externalId) site?.letGo.add(key);
