@@ -153,6 +153,25 @@ describe("an image that passes through Berth", () => {
     assert.ok(isThere(stage, ownName));
   });
 
+  it("is begun anew where the server's own work on it died, whatever that left", async () => {
+    const stage = await openProxmox("9.2");
+    const { world, proxmox } = stage;
+    await change(stage, { imageDownload: "ViaBerth" });
+    proxmox.faults.onStep({
+      verdict: { kind: "kill" },
+      matches: ({ name, steps }) => name.startsWith("imgcopy") && steps === 2,
+    });
+    world.start({ web: webOf(world.clock) });
+    await declare(stage, "remote");
+    await comesTo(stage, "remote", isPresent);
+    const { volumes } = proxmox.cluster.state;
+    const file = Object.values(volumes)
+      .flat()
+      .find(({ name }) => name.endsWith(ownName));
+    assert.equal(file?.sizeBytes, content.length);
+    assert.deepEqual(writes(stage), ["POST upload", "POST upload"]);
+  });
+
   it("that is not what it should be is thrown away by the server, and is said so", async () => {
     const stage = await openProxmox("9.2");
     const { world } = stage;

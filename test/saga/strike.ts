@@ -26,14 +26,10 @@ const troubles: readonly Trouble[] = [
 const stride = process.env["BERTH_REQUIRE_REAL"] === "1" ? 1 : 3;
 
 /** A test for each trouble, at each effect of the machine's life. */
-export function strikeAtEveryEffect(
-  saga: Saga,
-  { without = [] }: { readonly without?: readonly Trouble[] } = {},
-): void {
+export function strikeAtEveryEffect(saga: Saga): void {
   describe(`a machine ${saga.name}`, async () => {
     const calm = await undisturbed(saga);
     for (const [i, trouble] of troubles.entries()) {
-      if (without.includes(trouble)) continue;
       const count = effectsOf(trouble, calm);
       test(`keeps the laws with "${trouble}" at any of ${count} effects`, async () => {
         for (let at = 1 + (i % stride); at <= count; at += stride) {

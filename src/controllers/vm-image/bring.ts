@@ -70,8 +70,9 @@ async function lookAtTask(
   }
   delete memory.task;
   deps.reports.operated(image, { ...task.operation, task: task.handle }, view.state);
+  // Work that died may have left half of what was sent: that is begun anew.
+  if (view.state === "failed" || view.state === "lost") delete memory.sent;
   if (view.state !== "failed") return undefined;
-  delete memory.sent;
   return trouble(image, deps, { copies, failure: view.failure });
 }
 
