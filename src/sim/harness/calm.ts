@@ -62,16 +62,24 @@ const remedies: Readonly<Record<string, (stuck: Stuck, helpers: Helpers) => Answ
   },
 };
 
-function answerConflict(stuck: Stuck, { world, people, hands }: Helpers): Answer {
+function answerConflict(stuck: Stuck, helpers: Helpers): Answer {
   const { site, id, name, message } = stuck;
+  const { world, people } = helpers;
   // Two objects chose the same id: only one of them can have it.
   const claim = world.records.claimOf(site.name, id)?.spec;
   if (claim !== undefined && claim.owner.name !== name) return () => people.delete(name);
+  // It was so when it was said; if Berth goes on saying it, no remedy helps.
+  const wasTaken = claim === undefined && message.includes(`The id ${id} belongs to`);
+  if (wasTaken) return () => people.retryAll();
+  return answerTaken(stuck, helpers, claim?.state === "Released");
+}
+
+/** Somebody else's machine has the id; or one of the same name let it go before it was whole. */
+function answerTaken({ site, id, message }: Stuck, { hands }: Helpers, isLetGo: boolean): Answer {
   const other = whoElse(message) ?? id;
-  // One of the same name let it go before it was whole, and there it stands.
-  const isLetGo = other === id && claim?.state === "Released";
-  const isTaken = site.text(other) !== undefined && (isLetGo || isPersons(site, other));
-  return isTaken ? () => hands.clear(site, other) : `nobody else has ${other}`;
+  const isTaken = (isLetGo && other === id) || isPersons(site, other);
+  if (!isTaken || site.text(other) === undefined) return `nobody else has ${other}`;
+  return () => hands.clear(site, other);
 }
 
 function isPersons(site: Site, id: string): boolean {
