@@ -34,6 +34,8 @@ export interface SurveyedMachine {
   readonly identity?: string;
   readonly mark?: Mark;
   readonly sizeBytes?: number;
+  /** Files that are in its drives. */
+  readonly discs?: readonly string[];
 }
 
 export interface SurveyedVolume {

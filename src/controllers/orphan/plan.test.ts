@@ -319,12 +319,15 @@ const fileCases: Readonly<Record<string, Case>> = {
     finds: [`ISO ${disc.volume} Ours: Keep Destroy`],
   },
   "stays with a machine that was let go": {
-    given: { survey: { files: [disc], machines }, claims: [claim({ state: "Released" })] },
+    given: {
+      survey: { files: [disc], machines: [{ ...machine, discs: [disc.volume] }] },
+      claims: [claim({ state: "Released" })],
+    },
     finds: [],
   },
-  "is ours when another machine has the id of the one that was let go with it": {
+  "is ours when it is in no drive of the machine that was let go": {
     given: {
-      survey: { files: [disc], machines: [{ ...machine, identity: "somebody else's" }] },
+      survey: { files: [disc], machines: [{ ...machine, discs: [] }] },
       claims: [claim({ state: "Released" })],
     },
     finds: [`ISO ${disc.volume} Ours: Keep Destroy`],

@@ -177,16 +177,19 @@ function fileFinds(input: SweepInput, file: SurveyedFile): Find[] {
   if (input.identities.has(identity)) return [];
   const claim = input.claims.find(({ spec }) => spec.identity === identity);
   if (claim === undefined) return [fileFind(file, { identity })];
-  const isKept = isLetGoAndThere(input, claim.spec) || input.isDeclared(claim.spec);
+  const isKept = isLetGoWithIt(input, claim.spec, file) || input.isDeclared(claim.spec);
   return isKept ? [] : [fileFind(file, { identity, claim })];
 }
 
-/** A machine that was let go keeps its disc. When somebody has removed it, nobody needs that. */
-function isLetGoAndThere({ survey }: SweepInput, claim: ClaimSpec): boolean {
-  const isThere = survey.machines.some(({ externalId, identity = claim.identity }) => {
-    return externalId === claim.externalId && identity === claim.identity;
-  });
-  return claim.state === "Released" && isThere;
+/** A machine that was let go keeps the disc in its drive. In no drive, nobody needs it. */
+function isLetGoWithIt(
+  { survey }: SweepInput,
+  { state, externalId }: ClaimSpec,
+  { volume }: SurveyedFile,
+): boolean {
+  const machine = survey.machines.find((one) => one.externalId === externalId);
+  const isInIt = machine?.content === "Known" || machine?.discs?.includes(volume) === true;
+  return state === "Released" && isInIt;
 }
 
 /**

@@ -19,6 +19,7 @@ import { listVolumes, type ListedVolume } from "./storages.ts";
 import { identityOf, readMachine } from "./translate/machine.ts";
 import { present } from "./translate/present.ts";
 import { fileNameOf, nameWithoutStorage } from "./translate/volumes.ts";
+import { parseProperties, property } from "./wire/property-string.ts";
 
 /** One look at everything. What it gathers on the way, it gathers here. */
 interface Gathered {
@@ -88,8 +89,14 @@ async function surveyMachine(
     content: isHuskConfig(config) ? "Husk" : "Machine",
     isTemplate: kind === "Template",
     sizeBytes: sizeOf(config, row),
+    discs: discsOf(config),
     ...present({ lock: values["lock"], identity: identityOf(values), mark }),
   };
+}
+
+function discsOf(config: WholeConfig): string[] {
+  const files = drivesOf(config).map(([, text]) => property(parseProperties(text, "file"), "file"));
+  return files.filter((file) => file !== undefined).filter((file) => file.includes(":iso/"));
 }
 
 /** A machine that moved or went in the middle of the look was not seen. */
