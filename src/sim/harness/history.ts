@@ -244,6 +244,7 @@ class History {
   /** Law 8: when all is as declared, nothing more is written. */
   async #demandRest(): Promise<void> {
     const { records, wires } = this.#world;
+    await this.#passUntil(() => !this.#isSeedUnread(), stalledMs);
     // What was just learned is still written down, agents come up a while after their guests, and
     // a cluster that shows suddenly less is believed after a minute.
     await this.#passUntil(this.#isQuietFor(this.#isPatient ? settleMs : 70_000), settleMs);
@@ -257,6 +258,15 @@ class History {
     const sent = hypervisorWrites() - effects;
     if (sent > 0) throw new Violation(8, `${sent} changes were sent while all rests`);
     this.#demandOrder();
+  }
+
+  /** A guest whose agent says nothing has a quarter of an hour to read its disc. */
+  #isSeedUnread(): boolean {
+    const { records, sites } = this.#world;
+    return [...records.claims.values()].some(({ spec }) => {
+      const isHeld = spec.volumes?.some(({ role }) => role === "CloudInit") === true;
+      return isHeld && sites.get(spec.hypervisor.name)?.isRunning(spec.externalId) === true;
+    });
   }
 
   /** Nothing was written for so long. */
