@@ -55,7 +55,7 @@ function queued(machine: Machine, wanted: "Running" | "Stopped"): Next | undefin
   if (machine.highAvailability?.requested !== wanted) return undefined;
   const { detail, remedy } = machine.highAvailability;
   if (remedy !== undefined) {
-    const message = `High availability has given up on the machine (${detail}): ${wanted} was asked.`;
+    const message = `High availability has given up on it (${detail}): ${wanted} was asked.`;
     return { do: "fail", failure: { category: "ConfigurationError", message, remedy } };
   }
   return { do: "wait", kind: "Task", name: `high availability (${detail}): ${wanted} was asked` };
