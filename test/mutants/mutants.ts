@@ -478,9 +478,9 @@ const endings: readonly Mutant[] = [
     edits: [
       {
         file: `${controller}/plan-disks.ts`,
-        find: '  const operation = { kind: "detach", claim, at: basisOf(machine), part } as const;',
+        find: "  for (const name of input.declared.absentDisks ?? []) {",
         replace:
-          '  void part;\n  const volume = volumesOf(claim, name)[0]?.id;\n  const operation = { kind: "destroyDisk", claim, at: basisOf(machine), volume };',
+          "  const named = input.declared.disks.map((one) => one.name);\n  const gone = (at.claim.volumes ?? []).map((one) => one.disk).filter((one) => one !== undefined && !named.includes(one));\n  for (const name of [...(input.declared.absentDisks ?? []), ...gone]) {",
       },
     ],
   },
