@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { secretResource } from "../../api/builtin/index.ts";
 import { claimKind, virtualMachineKind } from "../../api/index.ts";
 import { formatMark } from "../../hypervisor/index.ts";
 import { openProxmox, type SimulatedWorld } from "../testing/simulated-proxmox.ts";
@@ -66,6 +67,35 @@ describe("what is not ours survives every sweep", () => {
     assert.ok(volumeNames(proxmox).includes("vm-500-disk-0"));
     assert.deepEqual(await listOrphans(world), []);
     assert.deepEqual(writesTo(stage, "500"), []);
+  });
+
+  it("the first-boot disc in the drive of a machine that was let go, until it is ejected", async () => {
+    const stage = await openGreedy();
+    const { world, proxmox } = stage;
+    world.start(slow);
+    const userData = { secretRef: { name: "first-boot" } };
+    await world.client.of(secretResource).create({
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { namespace: "default", name: "first-boot" },
+      data: { userData: Buffer.from("#cloud-config\n").toString("base64") },
+    });
+    const stopped = { powerState: "Stopped", deletionPolicy: "Retain" } as const;
+    const id = await ready(stage, "web", { ...stopped, cloudInit: { userData } });
+    await world.client.of(virtualMachineKind).delete({ namespace: "default", name: "web" });
+    assert.ok(await until(world, async () => (await getVm(world.client, "web")) === undefined));
+    await until(world, () => false, longMs);
+    const discs = (): object[] => {
+      const all = Object.values(proxmox.cluster.state.volumes).flat();
+      return all.filter(({ name }) => name.includes("berth-seed"));
+    };
+    assert.equal(discs().length, 1);
+    assert.deepEqual(await listOrphans(world), []);
+    const node = proxmox.cluster.nodeOfGuest(Number(id)) ?? "";
+    const ejected = (textOf(stage, id) ?? "").replace(/^ide2: .*$/m, "ide2: none,media=cdrom");
+    proxmox.writeGuestFile(node, Number(id), ejected);
+    assert.ok(await until(world, () => discs().length === 0, longMs));
+    assert.equal(textOf(stage, id), ejected, "the machine is as it was");
   });
 
   it("a machine that was let go, whose object is deleted", async () => {
