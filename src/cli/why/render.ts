@@ -71,12 +71,17 @@ function remedyLines({ advice, follows }: Finding): string[] {
 }
 
 /** What is going on at this moment: the open operation, what is waited for, the next attempt. */
-function nowLines({ object, nowMs }: Explanation): string[] {
+function nowLines({ object, suspects, nowMs }: Explanation): string[] {
   const { operation, waitingFor, failure, plan } = statusOf(object);
   const lines = [
     ...(isJsonObject(operation) ? operationLines(operation, nowMs) : []),
     ...(isJsonObject(waitingFor) ? [waitingLine(waitingFor, nowMs)] : []),
     ...(isJsonObject(failure) ? [retryLine(failure, isJsonObject(waitingFor), nowMs)] : []),
+    ...suspects
+      .filter((suspect) => suspect.object !== object)
+      .flatMap((suspect) => {
+        return causeLine(suspect, nowMs);
+      }),
     ...(isJsonObject(plan) ? ["planned, and waits for your approval:", ...planLines(plan)] : []),
   ];
   return lines.length === 0 ? [] : ["", "Now:", ...lines.flatMap(indented)];
@@ -95,6 +100,15 @@ function operationLines(operation: JsonObject, nowMs: number): string[] {
 function waitingLine({ kind, name, since }: JsonObject, nowMs: number): string {
   const what = `${kind === "Lock" ? "the lock: " : ""}${textOf(name)}`;
   return `waiting since ${humanAge(since, nowMs)} for ${what}`;
+}
+
+/** What is waited for has its own time. */
+function causeLine({ name, object }: Suspect, nowMs: number): string[] {
+  const { failure } = object === undefined ? {} : statusOf(object);
+  const nextRetryAt = isJsonObject(failure) ? failure["nextRetryAt"] : undefined;
+  return typeof nextRetryAt === "string"
+    ? [`${name}: next attempt ${relative(nextRetryAt, nowMs)}`]
+    : [];
 }
 
 /** By the policy of the category, in words. */

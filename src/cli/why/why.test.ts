@@ -75,6 +75,25 @@ describe("why", () => {
     assert.match(text, /3\. virtualmachine\.berth\.dev\/web: NotObserved/);
   });
 
+  test("says when what a machine waits for is asked again", async () => {
+    await makeHypervisor();
+    await bench.write("POST", vms, blankMachine("web"));
+    const at = (ms: number): string => formatTime(bench.clock.nowMs() + ms);
+    const times = { attempts: 1, firstAt: at(-10_000), lastAt: at(-10_000) };
+    const failure = { category: "NetworkError", message: "no answer", ...times };
+    const conditions = [ready("Unknown", "Unreachable", "no answer")];
+    await setStatus(`${group}/hypervisors/pve`, {
+      conditions,
+      failure: { ...failure, nextRetryAt: at(30_000) },
+    });
+    const waitingFor = { kind: "Dependency", name: "Hypervisor pve", since: at(-10_000) };
+    await setStatus(`${vms}/web`, { conditions, failure, waitingFor });
+    const text = await ask("vm/web");
+    assert.match(text, /waiting since 10s for Hypervisor pve/);
+    assert.match(text, /Berth goes on by itself when what it waits for is there/);
+    assert.match(text, /hypervisor\.berth\.dev\/pve: next attempt in 30s/);
+  });
+
   test("tells a failure in full, with the next attempt and what to do", async () => {
     await bench.write("POST", vms, machine("web"));
     const cause = "x".repeat(5000);
