@@ -25,6 +25,7 @@ import { addStrangers } from "./saga-strangers.ts";
 import { openProxmox } from "./simulated-proxmox.ts";
 import { condition, createVm, getVm, isReady, listClaims, until } from "./world.ts";
 import type { Incarnation, World } from "./world.ts";
+import { never } from "../../kernel/never.ts";
 
 /** A machine's whole life: made from the spec, changed step by step, and deleted. */
 export interface Saga {
@@ -89,7 +90,6 @@ const name = sagaName;
 const at = sagaAt;
 /** Troubles that do not strike at a request. */
 const elsewhere: ReadonlySet<Trouble> = new Set(["repeat", "step fails", "worker killed"]);
-const never = new Promise<never>(() => undefined);
 
 /** Lives the saga once without trouble. What it counts is all that the laws strike at. */
 export async function undisturbed(saga: Saga): Promise<Undisturbed> {
@@ -339,7 +339,7 @@ class Life {
   async #die(): Promise<never> {
     this.#program?.crash();
     if (this.#strike?.trouble.endsWith("deleted") === true) await this.#askToDelete();
-    return never;
+    return never();
   }
 
   async #askToDelete(): Promise<void> {
