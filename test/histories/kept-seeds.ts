@@ -22,6 +22,10 @@ export const keptSeeds: readonly { readonly seed: number; readonly found: string
   { seed: 2007, found: "who no longer led wrote the ledger with old news" },
   { seed: 3202, found: "high availability that gave up was waited for without end" },
   { seed: 3970, found: "the disc that came late to a machine which was let go was not told" },
+  {
+    seed: 4417,
+    found: "a leftover that was listed twice could not be written down, and nothing went on",
+  },
   { seed: 10_940, found: "a machine stopped twice between ticks was left off" },
   { seed: 11_121, found: "a machine without its own disk waited for an image" },
   { seed: 12_037, found: "three stuck on one stranger, and the remedy of one belied the others" },

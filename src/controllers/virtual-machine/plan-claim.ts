@@ -52,8 +52,11 @@ export function withLeftovers(
   { volumes = [] }: ClaimSpec,
   leftovers: readonly Leftover[],
 ): ClaimVolume[] | undefined {
+  // A listing may name a volume twice, and the Claim names each once.
+  const named = new Set(volumes.map(({ id }) => id));
   const found = leftovers
     .filter(({ proof }) => proof === "MadeUnderMark")
+    .filter(({ volume }) => !named.has(volume) && named.add(volume))
     .map(({ volume: id, storage, sizeBytes }): ClaimVolume => {
       return { id, role: "Disk", storage, state: "Detached", size: String(sizeBytes) };
     });
