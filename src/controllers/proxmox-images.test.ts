@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
 import { describe, it } from "node:test";
 import { hypervisorKind, vmImageKind, type VMImage } from "../api/index.ts";
 import { answered } from "../hypervisor/index.ts";
@@ -7,14 +6,8 @@ import type { VirtualClock } from "../kernel/virtual-clock.ts";
 import type { Web } from "./index.ts";
 import { openProxmox, type SimulatedWorld } from "./testing/simulated-proxmox.ts";
 import { createVm, getVm, isReady, until } from "./testing/world.ts";
+import { content, sha256 } from "./testing/small-disk.ts";
 
-/** A disk of 1 GiB that says so as qcow2 does. */
-const content = Buffer.alloc(4096);
-content.write("QFI\u00fb", 0, "latin1");
-content.writeUInt32BE(3, 4);
-content.writeUInt32BE(16, 20);
-content.writeBigUInt64BE(2n ** 30n, 24);
-const sha256 = createHash("sha256").update(content).digest("hex");
 const ownName = `berth-sha256-${sha256}.qcow2`;
 const url = "https://images.example/debian.qcow2";
 

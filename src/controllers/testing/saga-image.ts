@@ -1,10 +1,10 @@
-import { createHash } from "node:crypto";
 import { hypervisorKind, vmImageKind } from "../../api/index.ts";
 import type { Client } from "../../client/index.ts";
 import { answered } from "../../hypervisor/index.ts";
 import type { VirtualClock } from "../../kernel/virtual-clock.ts";
 import type { Web } from "../index.ts";
 import type { StageOptions } from "./simulated-proxmox.ts";
+import { content, sha256 } from "./small-disk.ts";
 
 /** How the image of a saga comes to the cluster: its nodes fetch it, or Berth puts it there. */
 export type Bringing = "fetched" | "put";
@@ -12,14 +12,6 @@ export type Bringing = "fetched" | "put";
 /** The image that the machine of a saga is made from. */
 const sagaImage = "own";
 const at = { namespace: "default", name: sagaImage };
-
-/** A disk of 1 GiB that says so as qcow2 does. */
-const content = Buffer.alloc(4096);
-content.write("QFI\u00fb", 0, "latin1");
-content.writeUInt32BE(3, 4);
-content.writeUInt32BE(16, 20);
-content.writeBigUInt64BE(2n ** 30n, 24);
-const sha256 = createHash("sha256").update(content).digest("hex");
 
 /** A web with one file, as the nodes of the cluster see it. */
 export const nodesWeb: Pick<StageOptions, "fetch"> = {
