@@ -134,6 +134,22 @@ test("a flock goes with its holder, a config lock does not", async () => {
   assert.equal(await stage.does("POST", qemu, { vmid: 102, scsi0: "local:1" }), "OK");
 });
 
+test("the program of a killed worker and the next one want one name: one volume is made", async () => {
+  const stage = new Stage();
+  await stage.does("POST", qemu, { vmid: 100 });
+  stage.model.cluster.slowStorageMs = 60_000;
+  const disk = { scsi0: "local-zfs:1" };
+  const { data: upid } = await stage.call("POST", `${config}/config`, disk);
+  stage.clock.advance(1_000);
+  stage.model.killWorker(String(upid));
+  const text = "zfs error: cannot create 'rpool/data/vm-100-disk-0': dataset already exists";
+  assert.equal(await stage.does("POST", `${config}/config`, disk), text);
+  assert.deepEqual(await stage.volumes(100, "local-zfs"), ["local-zfs:vm-100-disk-0"]);
+  stage.model.cluster.slowStorageMs = 0;
+  assert.equal(await stage.does("POST", `${config}/config`, disk), "OK");
+  assert.match(String((await stage.config(100))["scsi0"]), /^local-zfs:vm-100-disk-1,/);
+});
+
 test("every config lock is shown, and only root@pam's own session removes it", async () => {
   const stage = new Stage();
   await stage.does("POST", qemu, { vmid: 100 });

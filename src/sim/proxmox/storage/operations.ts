@@ -46,8 +46,10 @@ export function* allocate(cluster: Cluster, worker: Worker, wanted: NewVolume): 
     if (line !== undefined) worker.log(line);
     const durationMs = varied(cluster.random, cluster.timing.allocateMs) + cluster.slowStorageMs;
     const create = isFileBased(storage) ? createImage : createDevice;
-    yield* create(durationMs, () => {
-      volumes.push({
+    yield* appear(volumes, storage, {
+      name,
+      make: (effect) => create(durationMs, effect),
+      describe: () => ({
         name,
         content: "images",
         format: wanted.format,
@@ -56,11 +58,36 @@ export function* allocate(cluster: Cluster, worker: Worker, wanted: NewVolume): 
         createdMs: cluster.clock.nowMs(),
         vmid: wanted.vmid,
         ...(wanted.data === undefined ? {} : { data: wanted.data }),
-      });
+      }),
     });
     yield* cluster.step("allocated");
     return `${wanted.storage}:${name}`;
   });
+}
+
+/**
+ * A volume appears when its program ends. The child of a killed worker no longer holds the lock, so
+ * two may be at work on one name: the first to end makes it, the other fails.
+ */
+function* appear(
+  volumes: Volume[],
+  storage: StorageConfig,
+  {
+    name,
+    make,
+    describe,
+  }: {
+    readonly name: string;
+    readonly make: (effect: () => void) => Process<void>;
+    readonly describe: () => Volume;
+  },
+): Process<void> {
+  let isTaken = false;
+  yield* make(() => {
+    isTaken = volumes.some((volume) => volume.name === name);
+    if (!isTaken) volumes.push(describe());
+  });
+  if (isTaken) throw existsError(storage, name);
 }
 
 /** Space is set aside for the whole volume when it is made. */
@@ -190,8 +217,11 @@ export function* linkClone(
       ...(base.data === undefined ? {} : { data: base.data }),
       ...(storage.type === "lvmthin" ? {} : { base: base.name }),
     };
-    yield* child("link clone", varied(cluster.random, cluster.timing.allocateMs), () => {
-      volumes.push(made);
+    const durationMs = varied(cluster.random, cluster.timing.allocateMs);
+    yield* appear(volumes, storage, {
+      name,
+      make: (effect) => child("link clone", durationMs, effect),
+      describe: () => made,
     });
     return `${storage.storage}:${fullName(made)}`;
   });
