@@ -22,8 +22,8 @@ const troubles: readonly Trouble[] = [
   "worker killed",
 ];
 
-/** A plain run strikes at every sixth effect, with each trouble at others; CI strikes at all. */
-const stride = process.env["BERTH_REQUIRE_REAL"] === "1" ? 1 : 6;
+/** A plain run strikes at every twelfth effect, with each trouble at others; CI strikes at all. */
+const stride = process.env["BERTH_REQUIRE_REAL"] === "1" ? 1 : 12;
 
 /** A test for each trouble, at each effect of the machine's life. */
 export function strikeAtEveryEffect(saga: Saga): void {
