@@ -8,11 +8,12 @@ import { demandClosed, demandHeldFor, demandOwnAddresses } from "./laws-rest.ts"
 import { isPaused, People } from "./people.ts";
 import { isReady } from "./readiness.ts";
 import { Script, type Step } from "./script.ts";
+import { Tidiers } from "./tidiers.ts";
 import { demandSameAsPlain } from "./twin.ts";
 import { nextTurn } from "./turns.ts";
 import { healWorld, troubleMenu } from "./troubles.ts";
 import { Violation } from "./violation.ts";
-import { World, type Home, type WorldOptions } from "./world.ts";
+import { World, type CleanUp, type Home, type WorldOptions } from "./world.ts";
 
 export interface HistoryOptions {
   readonly seed: number;
@@ -55,6 +56,12 @@ const restMs = 45_000;
 const removeMs = 40 * 60_000;
 /** What nobody knows of any more is told by a sweep, when it was seen for an hour. */
 const sweptMs = 120 * 60_000;
+/** Longer than the grace time, the quiet time after something suspicious, and two sweeps. */
+const cleanQuietMs = 7 * 60_000;
+/** One thing goes with each sweep, and what cannot go is tried again some times. */
+const cleanMs = 90 * 60_000;
+/** Longer than the grace time, a quiet time and some sweeps. */
+const clearMs = 10 * 60_000;
 
 /**
  * One history: Berth is installed, people declare machines, and for some minutes whatever the seed
@@ -84,6 +91,7 @@ class History {
   readonly #world: World;
   readonly #people: People;
   readonly #hands: Hands;
+  readonly #tidiers: Tidiers;
   readonly #only: ReadonlySet<number> | undefined;
   readonly #steps: Step[] = [];
   /** Decides within a step, for everybody who acts in it. */
@@ -104,10 +112,12 @@ class History {
       home: dice.chance(0.7) ? "embedded" : "replicas",
       releases: { east: release(), west: release() },
       listen,
+      cleanUp: cleanUpOf(seed),
     };
     this.#world = new World(this.#options);
     this.#people = new People(this.#world, this.#stepDice);
     this.#hands = new Hands(this.#world, this.#stepDice);
+    this.#tidiers = new Tidiers(this.#world, this.#people, this.#stepDice);
   }
 
   async run(): Promise<void> {
@@ -165,7 +175,7 @@ class History {
       hands: this.#hands,
       revive: (afterMs: number) => this.#startDead(afterMs),
     });
-    return new Script(this.#seed, menu);
+    return new Script(this.#seed, menu, this.#world.cleanUp !== undefined);
   }
 
   /** The names of the first steps, which come in any case. */
@@ -223,6 +233,7 @@ class History {
         throw new Violation(8, `its remedies do not help ${tellVm(vm)}`);
       demandSpec(vm, world);
     }
+    await this.#restOfCleanUp();
     await this.#demandRest();
     if (this.#seed % plainEvery === 0) await demandSameAsPlain(world, this.#options);
   }
@@ -260,6 +271,39 @@ class History {
     this.#demandOrder();
   }
 
+  /** What the policy lets go is gone, and of all else people have heard. */
+  async #restOfCleanUp(): Promise<void> {
+    if (this.#world.cleanUp === undefined) return;
+    const isQuiet = this.#isQuietFor(cleanQuietMs);
+    const isOver = (): boolean => {
+      this.#tidiers.forgetGone();
+      return isQuiet() && this.#tidiers.untold().length === 0;
+    };
+    if (await this.#passUntil(isOver, cleanMs)) return;
+    const found = this.#tidiers.open().map(({ spec, status }) => ({ spec, status }));
+    const all = JSON.stringify([...this.#tidiers.untold(), ...found]);
+    throw new Violation(8, `the clean-up does not come to rest: ${all}`);
+  }
+
+  /** In the end people decide that everything goes, and it does, or it is said why it cannot. */
+  async #clearLeft(): Promise<void> {
+    if (this.#world.cleanUp === undefined) return;
+    const isOver = (): boolean => this.#tidiers.left().every((one) => this.#tidiers.isStuck(one));
+    for (let round = 0; round < 4 && !isOver(); round++) {
+      this.#tidiers.free();
+      await this.#passUntil(isOver, clearMs);
+      this.#tidiers.decideAll();
+      await this.#passUntil(isOver, clearMs);
+    }
+    this.#tidiers.clearStuck(this.#hands);
+    const { orphans } = this.#world.records;
+    const isAtWork = (): boolean => {
+      return [...orphans.values()].some(({ status }) => status?.operation !== undefined);
+    };
+    const isHeld = (): boolean => this.#tidiers.stranded().length > 0;
+    await this.#passUntil(() => !isHeld() && !isAtWork(), cleanMs);
+  }
+
   /** A guest whose agent says nothing has a quarter of an hour to read its disc. */
   #isSeedUnread(): boolean {
     const { records, sites } = this.#world;
@@ -294,6 +338,7 @@ class History {
       await this.#waitUntil(() => records.vms.size === 0);
     }
     if (records.vms.size > 0) throw new Violation(8, `cannot be deleted: ${this.#unsettled()}`);
+    await this.#clearLeft();
     this.#demandOrder();
     await this.#passUntil(() => !hasUntold(world), sweptMs);
     demandNothingLeft(world);
@@ -306,7 +351,8 @@ class History {
     const { watchers, records, sites } = this.#world;
     const { vms, claims, images, orphans } = records;
     for (const objects of [vms, images, orphans]) demandClosed(objects.values());
-    demandHeldFor(claims.values(), vms.values());
+    const untold = [...claims.values()].filter((claim) => !this.#world.orphanLaws.isTold(claim));
+    demandHeldFor(untold, vms.values());
     for (const site of sites.values()) demandOwnAddresses(site.filesOfBerth());
     watchers.vms.demandKnows(vms);
     watchers.claims.demandKnows(claims);
@@ -359,6 +405,13 @@ class History {
       world.clock.advance(nextMs);
     }
   }
+}
+
+/** A third of the seeds deletes what nothing declares, as soon as may be. */
+function cleanUpOf(seed: number): CleanUp | undefined {
+  const dice = Dice.of(seed, "clean-up");
+  const cleanUp = { graceSeconds: dice.pick([60, 60, 150]), sweepSeconds: 60 };
+  return dice.chance(0.35) ? cleanUp : undefined;
 }
 
 /** As declared, and nobody deletes it. */

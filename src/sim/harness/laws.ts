@@ -1,4 +1,4 @@
-import type { ClaimSpec, VirtualMachine } from "../../api/index.ts";
+import type { ClaimSpec, Orphan, VirtualMachine } from "../../api/index.ts";
 import type { PveRequest } from "../../drivers/proxmox/index.ts";
 import { demandSlots, workersOf } from "./laws-load.ts";
 import { isReady } from "./readiness.ts";
@@ -35,6 +35,9 @@ export class Laws {
   readonly #called = new Map<string, number[]>();
   /** When a disk was last declared to go, by the object's uid and the disk's name. */
   readonly #words = new Map<string, number>();
+  /** The open operation of an Orphan that a request belongs to; throws where it is not allowed. */
+  orphanOf: (site: Site, request: PveRequest, what: () => string) => Orphan | undefined = () =>
+    undefined;
 
   constructor(records: Records, sites: ReadonlyMap<string, Site>, nowMs: () => number) {
     this.#records = records;
@@ -99,7 +102,7 @@ export class Laws {
     if (!leader.startsWith(`${sender}_`)) {
       throw new Violation(5, `${what()} by ${sender}, and ${leader} leads`);
     }
-    const owner = this.#demandIntent(site, id, what);
+    const owner = this.#demandIntent(site, request, what);
     demandGentle(request, kindsGoMs, what);
     demandOwn(request, site.guests.get(id), what);
     if (isCreate(request)) {
@@ -109,10 +112,16 @@ export class Laws {
     this.#demandCalm(owner, what);
   }
 
-  #demandIntent(site: Site, id: string, what: () => string): ClaimSpec["owner"] {
+  #demandIntent(site: Site, request: PveRequest, what: () => string): ClaimSpec["owner"] {
+    const id = subjectOf(request) ?? "";
     const owner = this.#holderOf(site, id);
+    if (owner !== undefined && this.#hasIntent(owner)) return owner;
+    const orphan = this.orphanOf(site, request, what);
+    if (orphan !== undefined) {
+      const { name = "", uid } = orphan.metadata;
+      return { namespace: "", name, ...(uid === undefined ? {} : { uid }) };
+    }
     if (owner === undefined) throw new Violation(5, `${what()} without a Claim of ${id}`);
-    if (this.#hasIntent(owner)) return owner;
     throw new Violation(5, `${what()} without an intent of ${owner.name}`);
   }
 
@@ -231,6 +240,6 @@ function demandOwn(request: PveRequest, guest: Origin | undefined, what: () => s
   throw new Violation(3, `${what()}, and what stands there is somebody else's`);
 }
 
-function isDestroy({ method, path }: PveRequest): boolean {
+export function isDestroy({ method, path }: PveRequest): boolean {
   return method === "DELETE" && /\/qemu\/\d+$/.test(path);
 }

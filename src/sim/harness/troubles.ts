@@ -2,6 +2,7 @@ import type { Site } from "./site.ts";
 import type { Trouble, TroubleMakers } from "./trouble.ts";
 import { toBerth } from "./troubles-berth.ts";
 import { onTheHypervisor } from "./troubles-hypervisor.ts";
+import { aroundOrphans } from "./troubles-orphans.ts";
 import { together } from "./troubles-together.ts";
 import { onTheWire } from "./troubles-wire.ts";
 import { fairWeather } from "./wire.ts";
@@ -16,6 +17,8 @@ export function troubleMenu(makers: TroubleMakers): Trouble[] {
     ...onTheHypervisor(makers),
     ...toBerth(makers),
     ...together(makers),
+    // Last, so that seeds without a clean-up stay the histories that they were.
+    ...(makers.world.cleanUp === undefined ? [] : aroundOrphans(makers)),
   ];
 }
 

@@ -31,6 +31,8 @@ export interface Weather {
   forgetTask: number;
   /** Lists of machines leave out those of one node. */
   hiddenNode: string | undefined;
+  /** Lists leave out these: volumes by their ids, machines by theirs. */
+  hidden: ((row: ListedRow) => boolean) | undefined;
 }
 
 export const fairWeather: Weather = {
@@ -47,7 +49,15 @@ export const fairWeather: Weather = {
   unanswered: undefined,
   forgetTask: 0,
   hiddenNode: undefined,
+  hidden: undefined,
 };
+
+/** Of a machine or a volume in a list, what says which it is. */
+export interface ListedRow {
+  readonly type?: string;
+  readonly vmid?: number;
+  readonly volid?: string;
+}
 
 export interface WireOptions {
   readonly site: Site;
@@ -211,6 +221,10 @@ export class Wire {
       trace.say(site.name, () => `${nameOf(request)}: the reply breaks off`);
       return { ...reply, body: reply.body.slice(0, reply.body.length / 2) };
     }
+    const isHidden = weather.hidden;
+    if (isHidden !== undefined && isListing(request)) {
+      return { ...reply, body: withoutRows(reply.body, isHidden) };
+    }
     const isList = request.path === "/cluster/resources" && weather.hiddenNode !== undefined;
     return isList ? { ...reply, body: withoutNode(reply.body, weather.hiddenNode) } : reply;
   }
@@ -274,6 +288,18 @@ function withoutNode(body: string, node: string | undefined): string {
   const { data } = JSON.parse(body) as { data?: { type?: string; node?: string }[] };
   const rows = data?.filter((row) => row.type !== "qemu" || row.node !== node);
   return JSON.stringify({ data: rows });
+}
+
+/** The machines of a cluster, or what a storage holds. */
+function isListing({ method, path }: PveRequest): boolean {
+  return method === "GET" && /^\/cluster\/resources$|\/storage\/[^/]+\/content$/.test(path);
+}
+
+/** A list in which something is missing, as while a mount is. */
+function withoutRows(body: string, isHidden: (row: ListedRow) => boolean): string {
+  // cast: the model wrote it.
+  const { data, ...rest } = JSON.parse(body) as { data?: ListedRow[] | null };
+  return JSON.stringify({ ...rest, data: data?.filter((row) => !isHidden(row)) ?? null });
 }
 
 /** The id of the guest that a request is about, if it is about one. */

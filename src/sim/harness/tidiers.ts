@@ -1,0 +1,216 @@
+import { annotations, claimKind, orphanKind, virtualMachineKind } from "../../api/index.ts";
+import type { Claim, Orphan, VirtualMachine } from "../../api/index.ts";
+import type { Dice } from "./dice.ts";
+import type { Hands } from "./hands.ts";
+import { isPaused, type People } from "./people.ts";
+import type { Site } from "./site.ts";
+import { Violation } from "./violation.ts";
+import type { World } from "./world.ts";
+
+type Decision = NonNullable<Orphan["spec"]["decision"]>;
+
+const decisions = ["Keep", "Keep", "Destroy", "Destroy", "Adopt", undefined] as const;
+
+interface Left {
+  readonly site: Site;
+  readonly id: string;
+}
+
+/** People who leave machines behind without their objects, and who decide about what is found. */
+export class Tidiers {
+  readonly #world: World;
+  readonly #people: People;
+  readonly #dice: Dice;
+  /** Orphans that somebody has asked to be deleted, by uid. */
+  readonly #forgotten = new Set<string>();
+
+  constructor(world: World, people: People, dice: Dice) {
+    this.#world = world;
+    this.#people = people;
+    this.#dice = dice;
+  }
+
+  /**
+   * Somebody takes an object away without its machine: it is paused, deleted, and its finalizer
+   * taken off, unless something is under way by then. An id that a person chose would stay taken.
+   */
+  strip(): void {
+    const vm = this.#dice.pickAny(this.#people.standing().filter(isAtRest));
+    if (vm === undefined) return;
+    const { name = "", uid = "" } = vm.metadata;
+    this.#people.change(name, { metadata: { annotations: { [annotations.paused]: "true" } } });
+    const { clock } = this.#world;
+    clock.after(this.#dice.between(2_000, 6_000), () => this.#people.delete(name));
+    clock.after(this.#dice.between(12_000, 15_000), () => {
+      const now = this.#people.vm(name);
+      if (now?.metadata.uid === uid && isLeaving(now) && this.#isQuiet(now)) this.#unhook(now);
+      else if (now?.metadata.uid === uid) this.#people.resumeAll();
+    });
+  }
+
+  #unhook({ metadata }: VirtualMachine): void {
+    const { name = "", uid = "" } = metadata;
+    this.#people.ask(`takes the finalizer of ${name} away`, (client) => {
+      this.#world.orphanLaws.stripped.add(uid);
+      const merge = { metadata: { finalizers: null } };
+      return client.of(virtualMachineKind).patch({ namespace: "default", name }, { merge });
+    });
+  }
+
+  #isQuiet(vm: VirtualMachine): boolean {
+    const { hypervisor = "", externalId = "" } = vm.status ?? {};
+    const wire = this.#world.wires.get(hypervisor);
+    const isBusy = (wire?.effects.get(externalId) ?? 0) > 0;
+    return isAtRest(vm) && isPaused(vm) && !isBusy && !wire?.beginning.has(externalId);
+  }
+
+  /** The Claim of a machine whose object is gone is lost, as with an old backup. */
+  loseClaim(): void {
+    const stood = this.stranded().filter(({ spec }) => spec.state === "Bound" && spec.everStood);
+    const claim = this.#dice.pickAny(stood);
+    if (claim === undefined) return;
+    const { name = "" } = claim.metadata;
+    this.#people.ask(`lose the Claim of ${claim.spec.externalId}`, (client) => {
+      this.#world.orphanLaws.lostClaims.add(name);
+      return client.of(claimKind).delete({ name });
+    });
+  }
+
+  /** Claims that are held, and not by any object. */
+  stranded(): Claim[] {
+    const { claims, vms } = this.#world.records;
+    const living = new Set([...vms.values()].map(({ metadata }) => metadata.uid));
+    return [...claims.values()].filter(({ spec }) => {
+      const isHeld = spec.state === "Reserved" || spec.state === "Bound";
+      return isHeld && spec.role !== "Keeper" && !living.has(spec.owner.uid);
+    });
+  }
+
+  /** Those of them of which no Orphan tells. */
+  untold(): Claim[] {
+    return this.stranded().filter((claim) => !this.#world.orphanLaws.isTold(claim));
+  }
+
+  /** Somebody says what becomes of something that was found, or takes it back. */
+  decide(): void {
+    const orphan = this.#dice.pickAny(this.open());
+    if (orphan === undefined) return;
+    const decision = this.#dice.pick<Decision | undefined>(decisions);
+    if (decision === "Adopt" && orphan.spec.kind !== "Machine") return;
+    this.say(orphan, decision);
+  }
+
+  /** As `berth orphans` writes it. */
+  say({ metadata, spec }: Orphan, decision: Decision | undefined): void {
+    const { name = "" } = metadata;
+    const adoptAs = decision === "Adopt" ? { namespace: "default", name: "adopted" } : null;
+    const confirm = decision === undefined ? null : spec.externalId;
+    const merge = { spec: { decision: decision ?? null, confirm, adoptAs } };
+    const what = `decides ${decision ?? "nothing"} of ${spec.kind} ${spec.externalId}`;
+    this.#people.ask(`${what} on ${spec.hypervisor}`, (client) => {
+      return client.of(orphanKind).patch({ name }, { merge });
+    });
+  }
+
+  /** What was found and is not destroyed yet. */
+  open(): Orphan[] {
+    const { orphans } = this.#world.records;
+    return [...orphans.values()].filter(({ status }) => status?.reclaimed === undefined);
+  }
+
+  /** Nobody needs to read any longer what was reclaimed. */
+  forgetGone(): void {
+    for (const orphan of this.#world.records.orphans.values()) {
+      const { uid = "" } = orphan.metadata;
+      if (orphan.status?.reclaimed === undefined || this.#forgotten.has(uid)) continue;
+      this.#forgotten.add(uid);
+      this.#forget(orphan);
+    }
+  }
+
+  /** Somebody deletes an Orphan object: it is found again, and nothing was decided of it. */
+  forgetAny(): void {
+    const orphan = this.#dice.pickAny(this.open());
+    if (orphan !== undefined) this.#forget(orphan);
+  }
+
+  #forget(orphan: Orphan): void {
+    const { name = "" } = orphan.metadata;
+    this.#people.ask(`deletes the Orphan of ${orphan.spec.externalId}`, (client) => {
+      this.#world.orphanLaws.forget(orphan);
+      return client.of(orphanKind).delete({ name });
+    });
+  }
+
+  /** Machines of Berth's whose object is gone, and that nobody let go. */
+  left(): Left[] {
+    const { records } = this.#world;
+    const uids = new Set([...records.vms.values()].map(({ metadata }) => metadata.uid));
+    return [...this.#world.sites.values()].flatMap((site) => {
+      return [...site.guests]
+        .filter(([, { by, uid }]) => by === "berth" && uid !== undefined && !uids.has(uid))
+        .filter(([id]) => records.claimOf(site.name, id)?.spec.state !== "Released")
+        .map(([id]) => ({ site, id }));
+    });
+  }
+
+  /** Somebody switches off a machine that nothing declares. */
+  stopLeft(): void {
+    const on = this.left().filter(({ site, id }) => site.isRunning(id));
+    const found = this.#dice.pickAny(on);
+    if (found !== undefined) this.#stop(found);
+  }
+
+  #stop({ site, id }: Left): void {
+    site.model.killMachine(Number(id));
+    site.touched();
+    this.#world.trace.say("people", () => `on ${site.name}: somebody stops ${id}`);
+  }
+
+  /** In the end people take away what keeps machines from going. */
+  free(): void {
+    for (const { site, id } of this.left()) {
+      if (site.isRunning(id)) this.#stop({ site, id });
+      Reflect.deleteProperty(site.model.cluster.state.ha, `vm:${id}`);
+    }
+  }
+
+  /** Somebody decides that everything that was found goes, as far as that can be decided. */
+  decideAll(): void {
+    for (const orphan of this.open()) {
+      const isAllowed = orphan.status?.allowedDecisions?.includes("Destroy") === true;
+      if (isAllowed && orphan.spec.decision !== "Destroy") this.say(orphan, "Destroy");
+    }
+  }
+
+  /** Whether it was said why a machine cannot be destroyed. */
+  isStuck(left: Left): boolean {
+    return this.#orphanOf(left)?.status?.failure !== undefined;
+  }
+
+  /** What cannot be destroyed has said why; then it is taken away by hand. */
+  clearStuck(hands: Hands): void {
+    for (const { site, id } of this.left()) {
+      if (!this.isStuck({ site, id })) {
+        const told = JSON.stringify(this.#orphanOf({ site, id }));
+        const what = `${id} on ${site.name} is not destroyed, and nothing says why`;
+        throw new Violation(8, `${what}: ${told}`);
+      }
+      hands.clear(site, id);
+    }
+  }
+
+  #orphanOf({ site, id }: Left): Orphan | undefined {
+    return this.open().find(({ spec }) => {
+      return spec.hypervisor === site.name && spec.kind === "Machine" && spec.externalId === id;
+    });
+  }
+}
+
+function isAtRest({ spec, status }: VirtualMachine): boolean {
+  return spec.externalId === undefined && status?.operation === undefined;
+}
+
+function isLeaving({ metadata }: VirtualMachine): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
