@@ -119,7 +119,8 @@ function heldFinds(input: SweepInput, machine: SurveyedMachine, claim: Claim): F
     const { mark, power, lock } = whole;
     const found = { ...machine, power, identity: spec.identity };
     const sizeBytes = whole.volumes.reduce((sum, { sizeBytes: size = 0 }) => sum + size, 0);
-    return [machineFind({ ...found, sizeBytes }, { ownership: "Ours", claim, mark, lock })];
+    const ownership = ownershipBy(spec);
+    return [machineFind({ ...found, sizeBytes }, { ownership, claim, mark, lock })];
   }
   return seen?.at === "opaque" ? deadHusk(input, machine, { claim, lock: seen.lock }) : [];
 }
@@ -148,11 +149,22 @@ function volumeFinds(input: SweepInput, volume: SurveyedVolume, claim: Claim | u
   if (knowing !== undefined) {
     // Declared, or let go with its machine; or its object is gone and only the ledger knows it.
     const isOurs = isStranded(input, knowing.spec);
-    return isOurs ? [volumeFind(volume, { claim: knowing, blocks })] : [];
+    const ownership = ownershipBy(knowing.spec);
+    return isOurs ? [volumeFind(volume, { ownership, claim: knowing, blocks })] : [];
   }
   // The object of a machine that is being made or unmade sees to its own volumes.
   const isSeenTo = claim !== undefined && isHeld(claim.spec) && input.isDeclared(claim.spec);
   return isSeenTo ? [] : [volumeFind(volume, { blocks })];
+}
+
+/**
+ * What a Claim proves. One that was reserved before its machine was made, or bound to it, is a
+ * second witness beside the mark. One that is reserved for a machine that stood already was written
+ * from that machine: for somebody who decided about it, or took it over, and did not get to the
+ * end. It repeats the mark and proves nothing more.
+ */
+function ownershipBy({ state, everStood }: ClaimSpec): "Ours" | "Marked" {
+  return state === "Reserved" && everStood ? "Marked" : "Ours";
 }
 
 function isStranded({ isDeclared }: SweepInput, claim: ClaimSpec): boolean {
@@ -178,7 +190,8 @@ function fileFinds(input: SweepInput, file: SurveyedFile): Find[] {
   const claim = input.claims.find(({ spec }) => spec.identity === identity);
   if (claim === undefined) return [fileFind(file, { identity })];
   const isKept = isLetGoWithIt(input, claim.spec, file) || input.isDeclared(claim.spec);
-  return isKept ? [] : [fileFind(file, { identity, claim })];
+  const ownership = ownershipBy(claim.spec);
+  return isKept ? [] : [fileFind(file, { ownership, identity, claim })];
 }
 
 /** A machine that was let go keeps the disc in its drive. In no drive, nobody needs it. */

@@ -4,6 +4,7 @@ import { again, settled, stalled, type Outcome } from "../../runtime/index.ts";
 import { adopt } from "./adopt.ts";
 import { planOrphan, type OrphanNext } from "./decide.ts";
 import { orphanName } from "./orphan-name.ts";
+import { isLongAbsent } from "./sightings.ts";
 import type { OrphanOperation } from "./status.ts";
 import { prepareDestruction, retireClaim, type Prepared } from "./steps.ts";
 import {
@@ -68,7 +69,9 @@ async function rememberGone(turn: OrphanTurn): Promise<Outcome> {
 async function settleAndPlan(turn: OrphanTurn, swept: number): Promise<Outcome> {
   const settling = await settleOperation(turn);
   if (settling !== undefined && "type" in settling) return settling;
-  const { orphan, find, key, sweep } = turn;
+  const { orphan, find, key, sweep, connection } = turn;
+  const nowMs = turn.deps.clock.nowMs();
+  const graceMs = connection.spec.orphans.graceSeconds * 1000;
   const next = planOrphan({
     spec: orphan.spec,
     find,
@@ -76,6 +79,7 @@ async function settleAndPlan(turn: OrphanTurn, swept: number): Promise<Outcome> 
     operation: orphan.status?.operation,
     settledAt: settling?.atSweep,
     node: orphan.status?.node,
+    isLongAbsent: isLongAbsent(sweep.absences.get(key), { nowMs, graceMs }),
     isChosen: sweep.chosen === key,
   });
   return act(turn, next);
