@@ -178,6 +178,18 @@ describe("removing a volume", () => {
     assert.deepEqual([reads(seenTo), reads(server)], [0, 2]);
   });
 
+  it("removes nothing while a machine that was listed is not where it was", async () => {
+    const others = [{ type: "qemu", vmid: 300, node: "pve2" }];
+    const text = "Configuration file 'nodes/pve2/qemu-server/300.conf' does not exist";
+    const server = new ScriptedServer({
+      ...script({ listed: stray, others }),
+      "GET /nodes/pve2/qemu/300/config": error(500, text),
+    });
+    const begun = await driver(server).begin(operation, open);
+    assert(begun.outcome === "refused" && begun.failure.category === "UnknownOutcome");
+    assert.deepEqual(server.writes, []);
+  });
+
   it("removes nothing while a machine's config cannot be read", async () => {
     const others = [{ type: "qemu", vmid: 300, node: "pve2" }];
     const server = new ScriptedServer({
