@@ -14,6 +14,7 @@ import { chooseByPolicy, isKeptMachine } from "./policy.ts";
 import { claimsOfNothing, planRetiring, retireUnlessThere } from "./retiring.ts";
 import { planAbsences, planSightings } from "./sightings.ts";
 import { isDeclared, type SweepDeps } from "./sweep-deps.ts";
+import { takenOn } from "./taken.ts";
 import { isListSuspicious, isSurveySuspicious } from "./watch.ts";
 
 /** How often is looked whether much less is there; it costs nothing. */
@@ -126,6 +127,7 @@ function inputOf(
     identities: new Set(identities),
     seen: new Map(),
     imageFiles: new Set(deps.images.list().map(deps.imageFileOf)),
+    taken: takenOn(name, vms),
     blocked: blockedBy(deps.vms.byIndex("hypervisor", name)),
     mayUnlock: capabilities.includes("Unlock"),
   };

@@ -56,8 +56,8 @@ const restMs = 45_000;
 const removeMs = 40 * 60_000;
 /** What nobody knows of any more is told by a sweep, when it was seen for an hour. */
 const sweptMs = 120 * 60_000;
-/** Longer than the grace time, the quiet time after something suspicious, and two sweeps. */
-const cleanQuietMs = 7 * 60_000;
+/** What is kept and was not seen for ten minutes is forgotten, and a Claim held for nothing rests. */
+const cleanQuietMs = 12 * 60_000;
 /** One thing goes with each sweep, and what cannot go is tried again some times. */
 const cleanMs = 90 * 60_000;
 /** Longer than the grace time, a quiet time and some sweeps. */
@@ -296,6 +296,7 @@ class History {
       await this.#passUntil(isOver, clearMs);
     }
     this.#tidiers.clearStuck(this.#hands);
+    this.#tidiers.clearStrangers(this.#hands);
     const { orphans } = this.#world.records;
     const isAtWork = (): boolean => {
       return [...orphans.values()].some(({ status }) => status?.operation !== undefined);
@@ -351,8 +352,13 @@ class History {
     const { watchers, records, sites } = this.#world;
     const { vms, claims, images, orphans } = records;
     for (const objects of [vms, images, orphans]) demandClosed(objects.values());
-    const untold = [...claims.values()].filter((claim) => !this.#world.orphanLaws.isTold(claim));
-    demandHeldFor(untold, vms.values());
+    // Without a clean-up every Claim has its object; with one, an Orphan may tell of it.
+    const stranded = new Set(this.#tidiers.stranded());
+    for (const claim of this.#tidiers.untold()) stranded.delete(claim);
+    demandHeldFor(
+      [...claims.values()].filter((claim) => !stranded.has(claim)),
+      vms.values(),
+    );
     for (const site of sites.values()) demandOwnAddresses(site.filesOfBerth());
     watchers.vms.demandKnows(vms);
     watchers.claims.demandKnows(claims);

@@ -155,10 +155,21 @@ export class OrphanLaws {
       const { uid = "" } = spec.owner;
       return isHere && isIts && this.#declared.has(uid) && !this.#isLiving(uid);
     });
+    this.#demandNotKeptWithIt(orphan, what);
     if (!isNamed) throw new Violation(4, `${what}, and no Claim of a gone object names it`);
     const origin = site.volumes.get(this.#volumeOf(orphan)?.key ?? "");
     if (origin?.by === "berth" && this.#isLiving(origin.uid)) {
       throw new Violation(4, `${what}, and its object is there`);
+    }
+  }
+
+  /** With a machine that a person keeps its disks are kept, also where it lost them. */
+  #demandNotKeptWithIt({ spec, status }: Orphan, what: string): void {
+    for (const other of this.#options.records.orphans.values()) {
+      const isHere = other.spec.hypervisor === spec.hypervisor && other.spec.kind === "Machine";
+      const isIts = other.status?.claim !== undefined && other.status.claim === status?.claim;
+      if (!isHere || !isIts || other.spec.decision !== "Keep") continue;
+      throw new Violation(4, `${what}, and a person keeps its machine`);
     }
   }
 

@@ -86,9 +86,16 @@ export class Tidiers {
     });
   }
 
-  /** Those of them of which no Orphan tells. */
+  /**
+   * Those of them of which no Orphan tells. Where somebody else's machine has the id, the Claim is
+   * held for as long as that stands.
+   */
   untold(): Claim[] {
-    return this.stranded().filter((claim) => !this.#world.orphanLaws.isTold(claim));
+    const { orphanLaws, sites } = this.#world;
+    return this.stranded().filter((claim) => {
+      const guest = sites.get(claim.spec.hypervisor.name)?.guests.get(claim.spec.externalId);
+      return !orphanLaws.isTold(claim) && guest?.by !== "person";
+    });
   }
 
   /** Somebody says what becomes of something that was found, or takes it back. */
@@ -197,6 +204,14 @@ export class Tidiers {
         throw new Violation(8, `${what}: ${told}`);
       }
       hands.clear(site, id);
+    }
+  }
+
+  /** What stands under an id that is still held, and is somebody else's. */
+  clearStrangers(hands: Hands): void {
+    for (const { spec } of this.stranded()) {
+      const site = this.#world.sites.get(spec.hypervisor.name);
+      if (site?.guests.get(spec.externalId)?.by === "person") hands.clear(site, spec.externalId);
     }
   }
 
