@@ -19,6 +19,7 @@ export interface Mutant {
 
 const driver = "src/drivers/proxmox";
 const controller = "src/controllers/virtual-machine";
+const orphan = "src/controllers/orphan";
 
 /** Whose it is, before anything is done to it. */
 const ownership: readonly Mutant[] = [
@@ -533,4 +534,68 @@ const endings: readonly Mutant[] = [
   },
 ];
 
-export const mutants: readonly Mutant[] = [...ownership, ...intents, ...endings];
+/** Lines of the clean-up, which only histories with orphans.policy: DeleteOwned reach. */
+const cleanUps: readonly Mutant[] = [
+  {
+    name: "deletes by policy what is not proven to be ours",
+    step: "lose a Claim",
+    edits: [
+      {
+        file: `${orphan}/policy.ts`,
+        find: 'find.ownership === "Ours" && find.allowed',
+        replace: "find.allowed",
+      },
+    ],
+  },
+  {
+    name: "takes a Claim that only repeats a mark for a proof",
+    step: "lose a Claim",
+    edits: [
+      {
+        file: `${orphan}/plan.ts`,
+        find: 'return state === "Reserved" && everStood ? "Marked" : "Ours";',
+        replace: 'return state === "Quarantined" && everStood ? "Marked" : "Ours";',
+      },
+    ],
+  },
+  {
+    name: "deletes by policy although much less is there than before",
+    step: "hide every machine",
+    edits: [
+      {
+        file: `${orphan}/policy.ts`,
+        find: "isQuiet(connection, deps, memory) || ",
+        replace: "",
+      },
+    ],
+  },
+  {
+    name: "forgets a word to keep with the first look that does not show the thing",
+    step: "hide what was found",
+    edits: [
+      {
+        file: `${orphan}/decide.ts`,
+        find: "return isLongAbsent ? ",
+        replace: "return isLongAbsent || true ? ",
+      },
+    ],
+  },
+  {
+    name: "destroys a machine that nothing declares while it runs",
+    step: "strip",
+    edits: [
+      {
+        file: `${orphan}/evidence.ts`,
+        find: 'const isStopped = power === "Stopped";',
+        replace: "const isStopped = true;",
+      },
+      {
+        file: `${orphan}/steps.ts`,
+        find: '  if (machine.power !== "Stopped") return { do: "look" };\n',
+        replace: "",
+      },
+    ],
+  },
+];
+
+export const mutants: readonly Mutant[] = [...ownership, ...intents, ...endings, ...cleanUps];

@@ -353,7 +353,7 @@ class History {
     const { vms, claims, images, orphans } = records;
     for (const objects of [vms, images, orphans]) demandClosed(objects.values());
     // Without a clean-up every Claim has its object; with one, an Orphan may tell of it.
-    const stranded = new Set(this.#tidiers.stranded());
+    const stranded = new Set(this.#world.cleanUp === undefined ? [] : this.#tidiers.stranded());
     for (const claim of this.#tidiers.untold()) stranded.delete(claim);
     demandHeldFor(
       [...claims.values()].filter((claim) => !stranded.has(claim)),

@@ -28,8 +28,8 @@ type Operation = NonNullable<NonNullable<Orphan["status"]>["operation"]>;
  */
 export class OrphanLaws {
   readonly #options: OrphanLawsOptions;
-  /** Objects from which people took the finalizer, by uid: their machines stay behind. */
-  readonly stripped = new Set<string>();
+  /** Names of objects from which people took the finalizer, by uid: their machines stay behind. */
+  readonly stripped = new Map<string, string>();
   /** Claims that people deleted, by name. */
   readonly lostClaims = new Set<string>();
   /** Every object that was ever declared, by uid. */
@@ -52,11 +52,13 @@ export class OrphanLaws {
     return after === undefined && this.stripped.has(before?.metadata.uid ?? "");
   }
 
-  /** Whether an object of this name went without its machine, and the ledger still holds that. */
+  /** Whether an object of this name went without its machine, which still stands or is held. */
   isLeftBehind(name: string): boolean {
-    return [...this.#options.records.claims.values()].some(({ spec }) => {
-      return isHeld(spec) && spec.owner.name === name && this.stripped.has(spec.owner.uid ?? "");
-    });
+    const { records, sites } = this.#options;
+    const claims = [...records.claims.values()].filter(({ spec }) => isHeld(spec));
+    const guests = [...sites.values()].flatMap((site) => [...site.guests.values()]);
+    const uids = [...claims.map(({ spec }) => spec.owner.uid), ...guests.map(({ uid }) => uid)];
+    return uids.some((uid = "") => this.stripped.get(uid) === name);
   }
 
   isLost({ before, after }: ObjectChange<Claim>): boolean {

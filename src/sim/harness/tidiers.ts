@@ -9,7 +9,7 @@ import type { World } from "./world.ts";
 
 type Decision = NonNullable<Orphan["spec"]["decision"]>;
 
-const decisions = ["Keep", "Keep", "Destroy", "Destroy", "Adopt", undefined] as const;
+const decisions = ["Keep", "Keep", "Destroy", "Destroy", "Adopt", "Adopt", undefined] as const;
 
 interface Left {
   readonly site: Site;
@@ -51,7 +51,7 @@ export class Tidiers {
   #unhook({ metadata }: VirtualMachine): void {
     const { name = "", uid = "" } = metadata;
     this.#people.ask(`takes the finalizer of ${name} away`, (client) => {
-      this.#world.orphanLaws.stripped.add(uid);
+      this.#world.orphanLaws.stripped.set(uid, name);
       const merge = { metadata: { finalizers: null } };
       return client.of(virtualMachineKind).patch({ namespace: "default", name }, { merge });
     });
@@ -103,8 +103,11 @@ export class Tidiers {
     const orphan = this.#dice.pickAny(this.open());
     if (orphan === undefined) return;
     const decision = this.#dice.pick<Decision | undefined>(decisions);
-    if (decision === "Adopt" && orphan.spec.kind !== "Machine") return;
+    if (decision !== "Adopt") return this.say(orphan, decision);
+    if (orphan.spec.kind !== "Machine") return;
+    // Here no namespace may adopt: it is refused, and the word is taken back.
     this.say(orphan, decision);
+    this.#world.clock.after(this.#dice.between(10_000, 60_000), () => this.say(orphan, undefined));
   }
 
   /** As `berth orphans` writes it. */

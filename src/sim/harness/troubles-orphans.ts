@@ -9,7 +9,7 @@ export function aroundOrphans(makers: TroubleMakers): Trouble[] {
   return [
     { name: "strip", weight: 8, isAlways: true, strike: () => tidiers.strip() },
     { name: "stop what is left", weight: 8, isAlways: true, strike: () => tidiers.stopLeft() },
-    { name: "decide", weight: 5, isAlways: true, strike: () => tidiers.decide() },
+    { name: "decide", weight: 8, isAlways: true, strike: () => tidiers.decide() },
     { name: "lose a Claim", weight: 2, strike: () => tidiers.loseClaim() },
     { name: "forget an Orphan", weight: 1, strike: () => tidiers.forgetAny() },
     hideFound(makers, tidiers),
@@ -24,7 +24,9 @@ function hideFound(makers: TroubleMakers, tidiers: Tidiers): Trouble {
     name: "hide what was found",
     weight: 4,
     strike: () => {
-      const { hypervisor, externalId } = dice.pickAny(tidiers.open())?.spec ?? {};
+      const found = tidiers.open();
+      const kept = found.filter(({ spec }) => spec.decision === "Keep");
+      const { hypervisor, externalId } = (dice.pickAny(kept) ?? dice.pickAny(found))?.spec ?? {};
       const site = world.sites.get(hypervisor ?? "");
       if (site === undefined) return;
       hide(makers, site.name, ({ vmid, volid }) => {
