@@ -1,19 +1,20 @@
 import type { VirtualMachine } from "../../api/index.ts";
 import type { Release } from "../proxmox/index.ts";
 import { demandSpec, remedyAll } from "./calm.ts";
+import { claimsOfObjects, cleanUpOf, clearLeft, restOfCleanUp, type Passing } from "./clean-end.ts";
 import { Dice } from "./dice.ts";
 import { demandNothingLeft, demandSilence, demandSmall, hasUntold } from "./ending.ts";
 import { Hands } from "./hands.ts";
 import { demandClosed, demandHeldFor, demandOwnAddresses } from "./laws-rest.ts";
 import { isPaused, People } from "./people.ts";
-import { isReady } from "./readiness.ts";
+import { isReady, isStalled } from "./readiness.ts";
 import { Script, type Step } from "./script.ts";
 import { Tidiers } from "./tidiers.ts";
 import { demandSameAsPlain } from "./twin.ts";
 import { nextTurn } from "./turns.ts";
 import { healWorld, troubleMenu } from "./troubles.ts";
 import { Violation } from "./violation.ts";
-import { World, type CleanUp, type Home, type WorldOptions } from "./world.ts";
+import { World, type Home, type WorldOptions } from "./world.ts";
 
 export interface HistoryOptions {
   readonly seed: number;
@@ -56,12 +57,6 @@ const restMs = 45_000;
 const removeMs = 40 * 60_000;
 /** What nobody knows of any more is told by a sweep, when it was seen for an hour. */
 const sweptMs = 120 * 60_000;
-/** What is kept and was not seen for ten minutes is forgotten, and a Claim held for nothing rests. */
-const cleanQuietMs = 12 * 60_000;
-/** One thing goes with each sweep, and what cannot go is tried again some times. */
-const cleanMs = 90 * 60_000;
-/** Longer than the grace time, a quiet time and some sweeps. */
-const clearMs = 10 * 60_000;
 
 /**
  * One history: Berth is installed, people declare machines, and for some minutes whatever the seed
@@ -203,6 +198,10 @@ class History {
   }
 
   readonly #starting = new Set<number>();
+  readonly #passing: Passing = {
+    until: (holds, withinMs) => this.#passUntil(holds, withinMs),
+    quietFor: (ms) => this.#isQuietFor(ms),
+  };
 
   async #comeToRest(): Promise<void> {
     const world = this.#world;
@@ -233,7 +232,7 @@ class History {
         throw new Violation(8, `its remedies do not help ${tellVm(vm)}`);
       demandSpec(vm, world);
     }
-    await this.#restOfCleanUp();
+    await restOfCleanUp(world, this.#tidiers, this.#passing);
     await this.#demandRest();
     if (this.#seed % plainEvery === 0) await demandSameAsPlain(world, this.#options);
   }
@@ -271,40 +270,6 @@ class History {
     this.#demandOrder();
   }
 
-  /** What the policy lets go is gone, and of all else people have heard. */
-  async #restOfCleanUp(): Promise<void> {
-    if (this.#world.cleanUp === undefined) return;
-    const isQuiet = this.#isQuietFor(cleanQuietMs);
-    const isOver = (): boolean => {
-      this.#tidiers.forgetGone();
-      return isQuiet() && this.#tidiers.untold().length === 0;
-    };
-    if (await this.#passUntil(isOver, cleanMs)) return;
-    const found = this.#tidiers.open().map(({ spec, status }) => ({ spec, status }));
-    const all = JSON.stringify([...this.#tidiers.untold(), ...found]);
-    throw new Violation(8, `the clean-up does not come to rest: ${all}`);
-  }
-
-  /** In the end people decide that everything goes, and it does, or it is said why it cannot. */
-  async #clearLeft(): Promise<void> {
-    if (this.#world.cleanUp === undefined) return;
-    const isOver = (): boolean => this.#tidiers.left().every((one) => this.#tidiers.isStuck(one));
-    for (let round = 0; round < 4 && !isOver(); round++) {
-      this.#tidiers.free();
-      await this.#passUntil(isOver, clearMs);
-      this.#tidiers.decideAll();
-      await this.#passUntil(isOver, clearMs);
-    }
-    this.#tidiers.clearStuck(this.#hands);
-    this.#tidiers.clearStrangers(this.#hands);
-    const { orphans } = this.#world.records;
-    const isAtWork = (): boolean => {
-      return [...orphans.values()].some(({ status }) => status?.operation !== undefined);
-    };
-    const isHeld = (): boolean => this.#tidiers.stranded().length > 0;
-    await this.#passUntil(() => !isHeld() && !isAtWork(), cleanMs);
-  }
-
   /** A guest whose agent says nothing has a quarter of an hour to read its disc. */
   #isSeedUnread(): boolean {
     const { records, sites } = this.#world;
@@ -339,7 +304,7 @@ class History {
       await this.#waitUntil(() => records.vms.size === 0);
     }
     if (records.vms.size > 0) throw new Violation(8, `cannot be deleted: ${this.#unsettled()}`);
-    await this.#clearLeft();
+    await clearLeft(world, { tidiers: this.#tidiers, hands: this.#hands }, this.#passing);
     this.#demandOrder();
     await this.#passUntil(() => !hasUntold(world), sweptMs);
     demandNothingLeft(world);
@@ -352,13 +317,7 @@ class History {
     const { watchers, records, sites } = this.#world;
     const { vms, claims, images, orphans } = records;
     for (const objects of [vms, images, orphans]) demandClosed(objects.values());
-    // Without a clean-up every Claim has its object; with one, an Orphan may tell of it.
-    const stranded = new Set(this.#world.cleanUp === undefined ? [] : this.#tidiers.stranded());
-    for (const claim of this.#tidiers.untold()) stranded.delete(claim);
-    demandHeldFor(
-      [...claims.values()].filter((claim) => !stranded.has(claim)),
-      vms.values(),
-    );
+    demandHeldFor(claimsOfObjects(this.#world, this.#tidiers), vms.values());
     for (const site of sites.values()) demandOwnAddresses(site.filesOfBerth());
     watchers.vms.demandKnows(vms);
     watchers.claims.demandKnows(claims);
@@ -413,13 +372,6 @@ class History {
   }
 }
 
-/** A third of the seeds deletes what nothing declares, as soon as may be. */
-function cleanUpOf(seed: number): CleanUp | undefined {
-  const dice = Dice.of(seed, "clean-up");
-  const cleanUp = { graceSeconds: dice.pick([60, 60, 150]), sweepSeconds: 60 };
-  return dice.chance(0.35) ? cleanUp : undefined;
-}
-
 /** As declared, and nobody deletes it. */
 function isWell(vm: VirtualMachine): boolean {
   return isReady(vm) && !isDeleting(vm) && isSettledVm(vm) && vm.status?.failure === undefined;
@@ -433,11 +385,6 @@ function isSettledVm(vm: VirtualMachine): boolean {
   if (plan !== undefined && !isDeleting(vm)) return true;
   if (isReady(vm) && !isDeleting(vm) && failure === undefined) return operation === undefined;
   return isStalled(vm) && vm.status?.observedGeneration === vm.metadata.generation;
-}
-
-function isStalled({ status }: VirtualMachine): boolean {
-  const conditions = status?.conditions ?? [];
-  return conditions.some((one) => one.type === "Stalled" && one.status === "True");
 }
 
 function tellVm({ metadata, status }: VirtualMachine): string {

@@ -7,3 +7,9 @@ export function isReady({ metadata, status }: VirtualMachine): boolean {
     status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True") ?? false
   );
 }
+
+/** Only a person can go on with it. */
+export function isStalled({ status }: VirtualMachine): boolean {
+  const conditions = status?.conditions ?? [];
+  return conditions.some((one) => one.type === "Stalled" && one.status === "True");
+}
