@@ -1,7 +1,7 @@
 import type { Claim } from "../../api/index.ts";
 import { Dice } from "./dice.ts";
 import type { Hands } from "./hands.ts";
-import type { Tidiers } from "./tidiers.ts";
+import { isStuck, type Tidiers } from "./tidiers.ts";
 import { Violation } from "./violation.ts";
 import type { CleanUp, World } from "./world.ts";
 
@@ -23,7 +23,7 @@ export interface Passing {
 /** A third of the seeds deletes what nothing declares, as soon as may be. */
 export function cleanUpOf(seed: number): CleanUp | undefined {
   const dice = Dice.of(seed, "clean-up");
-  const cleanUp = { graceSeconds: dice.pick([60, 60, 150]), sweepSeconds: 60 };
+  const cleanUp = { graceSeconds: dice.pick([60, 150, 150]), sweepSeconds: 60 };
   return dice.chance(0.35) ? cleanUp : undefined;
 }
 
@@ -52,7 +52,10 @@ export async function clearLeft(
   { until }: Passing,
 ): Promise<void> {
   if (cleanUp === undefined) return;
-  const isOver = (): boolean => tidiers.left().every((one) => tidiers.isStuck(one));
+  const isOver = (): boolean => {
+    const areStuck = tidiers.left().every((one) => tidiers.isStuck(one));
+    return areStuck && tidiers.loose().every(isStuck);
+  };
   for (let round = 0; round < 4 && !isOver(); round++) {
     tidiers.free();
     await until(isOver, clearMs);

@@ -195,7 +195,18 @@ export class Tidiers {
 
   /** Whether it was said why a machine cannot be destroyed. */
   isStuck(left: Left): boolean {
-    return this.#orphanOf(left)?.status?.failure !== undefined;
+    const orphan = this.#orphanOf(left);
+    return orphan !== undefined && isStuck(orphan);
+  }
+
+  /** Volumes that Berth made and that were found without their machine, by their Orphans. */
+  loose(): Orphan[] {
+    return this.open().filter(({ spec }) => {
+      const site = this.#world.sites.get(spec.hypervisor);
+      return [...(site?.guestVolumes() ?? [])].some(({ key, name }) => {
+        return spec.externalId.endsWith(`:${name}`) && site?.volumes.get(key)?.by === "berth";
+      });
+    });
   }
 
   /** What cannot be destroyed has said why; then it is taken away by hand. */
@@ -207,6 +218,11 @@ export class Tidiers {
         throw new Violation(8, `${what}: ${told}`);
       }
       hands.clear(site, id);
+    }
+    for (const { spec } of this.loose().filter(isStuck)) {
+      const site = this.#world.sites.get(spec.hypervisor);
+      const id = /vm-(\d+)-/.exec(spec.externalId)?.[1] ?? "";
+      if (site !== undefined && site.text(id) === undefined) hands.clear(site, id);
     }
   }
 
@@ -227,6 +243,13 @@ export class Tidiers {
 
 function isAtRest({ spec, status }: VirtualMachine): boolean {
   return spec.externalId === undefined && status?.operation === undefined;
+}
+
+/** It failed, or nobody can decide that it goes: a disk that has to stay, what sleeps. */
+export function isStuck({ status }: Orphan): boolean {
+  const { failure, powerState, allowedDecisions = ["Destroy"] } = status ?? {};
+  const isRefused = !allowedDecisions.includes("Destroy") && powerState !== "Running";
+  return failure !== undefined || isRefused;
 }
 
 function isLeaving({ metadata }: VirtualMachine): boolean {

@@ -13,7 +13,7 @@ export function aroundOrphans(makers: TroubleMakers): Trouble[] {
     { name: "lose a Claim", weight: 2, strike: () => tidiers.loseClaim() },
     { name: "forget an Orphan", weight: 1, strike: () => tidiers.forgetAny() },
     hideFound(makers, tidiers),
-    hideMachines(makers),
+    hideMachines(makers, tidiers),
   ];
 }
 
@@ -37,13 +37,14 @@ function hideFound(makers: TroubleMakers, tidiers: Tidiers): Trouble {
   };
 }
 
-/** Suddenly no machine is in the list. */
-function hideMachines(makers: TroubleMakers): Trouble {
+/** Suddenly no machine is in the list; best of all where one could be deleted by policy. */
+function hideMachines(makers: TroubleMakers, tidiers: Tidiers): Trouble {
   return {
     name: "hide every machine",
     weight: 3,
     strike: () => {
-      const site = siteOf(makers);
+      const off = tidiers.left().filter(({ site, id }) => !site.isRunning(id));
+      const site = makers.dice.pickAny(off)?.site ?? siteOf(makers);
       hide(makers, site.name, ({ type }) => type === "qemu");
       say(makers, site, "lists miss every machine");
     },
