@@ -571,7 +571,7 @@ const cleanUps: readonly Mutant[] = [
   },
   {
     name: "forgets a word to keep with the first look that does not show the thing",
-    step: "hide what was found",
+    step: "keep and hide",
     edits: [
       {
         file: `${orphan}/decide.ts`,

@@ -53,6 +53,10 @@ async function adoptMachine(turn: OrphanTurn): Promise<Outcome> {
   if (seen.at === "ours") return letGo(turn, claim, seen.machine);
   const machine = seen.at === "foreign" && seen.reason === "Released" ? seen.machine : undefined;
   if (machine !== undefined) return declare(turn, claim, machine);
+  // The last sweep did not find it either: it is gone, or somebody else's. To hurry would go on
+  // for ever, because each sweep wakes whoever asked for it.
+  const isGone = seen.at === "absent" || seen.at === "foreign";
+  if (find === undefined && isGone) return removeOrphan(orphan, deps);
   deps.sweeps.hurry(orphan.spec.hypervisor);
   return again("Changed", lookMs);
 }

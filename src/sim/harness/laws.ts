@@ -197,8 +197,18 @@ export class Laws {
     const limits = this.#records.hypervisors.get(name)?.spec;
     if (limits === undefined) return;
     const tasks = state.nodes.flatMap((node) => node.tasks);
-    const workers = workersOf(processes.list(), { tasks, user });
+    // What is destroyed for an Orphan takes no slot.
+    const own = processes.list().filter((work) => !this.#isOrphans(name, work.name));
+    const workers = workersOf(own, { tasks, user });
     demandSlots(name, workers, { limits, volumes: state.volumes });
+  }
+
+  #isOrphans(site: string, work: string): boolean {
+    return [...this.#records.orphans.values()].some(({ spec, status }) => {
+      if (spec.hypervisor !== site || status?.operation === undefined) return false;
+      const id = /vm-(\d+)-/.exec(spec.externalId)?.[1] ?? spec.externalId;
+      return new RegExp(`:${id}(@|$)`).test(work);
+    });
   }
 
   #demandOneEach(): void {

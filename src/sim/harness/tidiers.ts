@@ -168,10 +168,11 @@ export class Tidiers {
   stopLeft(): void {
     const on = this.left().filter(({ site, id }) => site.isRunning(id));
     const found = this.#dice.pickAny(on);
-    if (found !== undefined) this.#stop(found);
+    if (found !== undefined) this.stop(found);
   }
 
-  #stop({ site, id }: Left): void {
+  stop({ site, id }: Left): void {
+    if (site.guests.get(id)?.by !== "berth") return;
     site.model.killMachine(Number(id));
     site.touched();
     this.#world.trace.say("people", () => `on ${site.name}: somebody stops ${id}`);
@@ -180,7 +181,7 @@ export class Tidiers {
   /** In the end people take away what keeps machines from going. */
   free(): void {
     for (const { site, id } of this.left()) {
-      if (site.isRunning(id)) this.#stop({ site, id });
+      if (site.isRunning(id)) this.stop({ site, id });
       Reflect.deleteProperty(site.model.cluster.state.ha, `vm:${id}`);
     }
   }
@@ -234,9 +235,30 @@ export class Tidiers {
     }
   }
 
+  /** As soon as a machine was found about which nothing is decided or done: looks so often. */
+  whenFound(act: (left: Left) => void, times = 20): void {
+    if (this.#world.isCalm) return;
+    const left = this.#dice.pickAny(this.left().filter((one) => this.#isOpen(one)));
+    if (left !== undefined) act(left);
+    else if (times > 0) this.#world.clock.after(10_000, () => this.whenFound(act, times - 1));
+  }
+
+  #isOpen(left: Left): boolean {
+    const { spec, status } = this.#orphanOf(left) ?? {};
+    const isUntouched = spec?.decision === undefined && status?.operation === undefined;
+    return spec?.kind === "Machine" && isUntouched;
+  }
+
+  keep(left: Left): void {
+    const orphan = this.#orphanOf(left);
+    if (orphan !== undefined) this.say(orphan, "Keep");
+  }
+
   #orphanOf({ site, id }: Left): Orphan | undefined {
     return this.open().find(({ spec }) => {
-      return spec.hypervisor === site.name && spec.kind === "Machine" && spec.externalId === id;
+      // A worker that was killed at its end leaves nothing but its lock.
+      const isMachine = spec.kind === "Machine" || spec.kind === "Husk";
+      return spec.hypervisor === site.name && isMachine && spec.externalId === id;
     });
   }
 }

@@ -1,5 +1,5 @@
 import { Tidiers } from "./tidiers.ts";
-import { later, say, siteOf, type Trouble, type TroubleMakers } from "./trouble.ts";
+import { later, say, type Trouble, type TroubleMakers } from "./trouble.ts";
 import type { ListedRow } from "./wire.ts";
 
 /** What happens around things that nothing declares, in histories in which they are deleted. */
@@ -13,6 +13,7 @@ export function aroundOrphans(makers: TroubleMakers): Trouble[] {
     { name: "lose a Claim", weight: 2, strike: () => tidiers.loseClaim() },
     { name: "forget an Orphan", weight: 1, strike: () => tidiers.forgetAny() },
     hideFound(makers, tidiers),
+    keepAndHide(makers, tidiers),
     hideMachines(makers, tidiers),
   ];
 }
@@ -37,26 +38,47 @@ function hideFound(makers: TroubleMakers, tidiers: Tidiers): Trouble {
   };
 }
 
-/** Suddenly no machine is in the list; best of all where one could be deleted by policy. */
-function hideMachines(makers: TroubleMakers, tidiers: Tidiers): Trouble {
+/** Somebody keeps a machine and switches it off; then no list has it for a sweep. */
+function keepAndHide(makers: TroubleMakers, tidiers: Tidiers): Trouble {
   return {
-    name: "hide every machine",
-    weight: 3,
+    name: "keep and hide",
+    weight: 4,
+    isAlways: true,
     strike: () => {
-      const off = tidiers.left().filter(({ site, id }) => !site.isRunning(id));
-      const site = makers.dice.pickAny(off)?.site ?? siteOf(makers);
-      hide(makers, site.name, ({ type }) => type === "qemu");
-      say(makers, site, "lists miss every machine");
+      tidiers.whenFound((left) => {
+        const { site, id } = left;
+        tidiers.keep(left);
+        later(makers, [3_000, 6_000], () => tidiers.stop(left));
+        later(makers, [7_000, 20_000], () => {
+          hide(makers, site.name, ({ vmid, volid }) => volid === undefined && String(vmid) === id);
+          say(makers, site, `lists miss ${id}`);
+        });
+      });
     },
   };
 }
 
-/** For less than any grace time: what is away for longer counts as gone. */
+/** Suddenly no machine is in the list, where one was just switched off that the policy may delete. */
+function hideMachines(makers: TroubleMakers, tidiers: Tidiers): Trouble {
+  return {
+    name: "hide every machine",
+    weight: 4,
+    strike: () => {
+      tidiers.whenFound((left) => {
+        hide(makers, left.site.name, ({ type }) => type === "qemu");
+        say(makers, left.site, "lists miss every machine");
+        later(makers, [0, 20_000], () => tidiers.stop(left));
+      });
+    },
+  };
+}
+
+/** For a sweep or two: what is away for ten minutes counts as gone. */
 function hide(makers: TroubleMakers, name: string, isHidden: (row: ListedRow) => boolean): void {
   const weather = makers.world.weather.get(name);
-  if (weather === undefined) return;
+  if (weather === undefined || makers.world.isCalm) return;
   weather.hidden = isHidden;
-  later(makers, [16_000, 50_000], () => {
+  later(makers, [16_000, 80_000], () => {
     if (weather.hidden === isHidden) weather.hidden = undefined;
   });
 }

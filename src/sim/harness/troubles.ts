@@ -62,6 +62,7 @@ function byHand({ hands }: TroubleMakers): Trouble[] {
  */
 export function healWorld(world: World): void {
   world.trace.say("weather", () => "everything is well again");
+  world.isCalm = true;
   for (const [name, weather] of world.weather) {
     Object.assign(weather, fairWeather);
     const site = world.sites.get(name);

@@ -69,6 +69,8 @@ export class World {
   kindsGoSinceMs: number | undefined;
   /** The first law that was broken where nobody could be told at once. */
   broken: unknown;
+  /** The faults have ended: nobody begins anything new. */
+  isCalm = false;
   /** How often a program was started. */
   starts = 0;
   readonly #seed: number;
