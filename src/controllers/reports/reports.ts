@@ -155,8 +155,9 @@ function tellFailure({ events, log, metrics }: ReportsOptions, told: Failed): vo
   log("warn", isStalled ? "stalls" : "has failed", about);
   const text = failureText({ message });
   events.event(object, { type: "Warning", reason: failureReasons[category], message: text });
-  // At a first failure that stalls, the one Event above says it all.
-  if (isStalling && attempts > 1) events.event(object, stallOf(category, attempts));
+  // Where every failure stalls, the one Event above says it all.
+  const isGivenUp = isStalling && categoryPolicies[category].next !== "stall";
+  if (isGivenUp && attempts > 1) events.event(object, stallOf(category, attempts));
 }
 
 /** Something was tried; to look for what became of a lost reply, or for what is missing, is not. */

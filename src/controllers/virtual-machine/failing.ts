@@ -1,10 +1,20 @@
 import type { VirtualMachineStatus } from "../../api/index.ts";
-import { categoryPolicies, type Failure } from "../../hypervisor/index.ts";
+import { categoryPolicies, type CategoryPolicy, type Failure } from "../../hypervisor/index.ts";
 import { again, nextAttempt, stalled, type Outcome } from "../../runtime/index.ts";
 import { describeFailure, type StatusFailure } from "../failures/index.ts";
 import { endBeginning } from "./beginning.ts";
-import type { StatusOperation } from "./status.ts";
-import { annotationOf, declarationOf, writeView, type Turn } from "./turn.ts";
+import {
+  failedBefore,
+  failedStepsOf,
+  failureAgain,
+  heldMs,
+  refusalOf,
+  refusedPolicy,
+  withFailed,
+} from "./failed-steps.ts";
+import { saidOf } from "./said.ts";
+import type { StatusOperation, VmView } from "./status.ts";
+import { declarationOf, releaseSlots, writeView, type Turn } from "./turn.ts";
 
 /** What is tried again by the clock, so that its attempts count. */
 const countedNexts: ReadonlySet<string> = new Set(["retry", "look"]);
@@ -37,17 +47,20 @@ export async function failVm(
   endBeginning(turn);
   const policy = categoryPolicies[failure.category];
   const isCounted = countedNexts.has(policy.next);
-  const attempts = (isCounted ? attemptsOf(turn, failure, step) : 0) + 1;
+  const attempts = attemptsOf(turn, failure, step) + 1;
   const next = nextAttempt(policy, attempts, deps.random);
   const nowMs = deps.clock.nowMs();
-  const old = turn.vm.status?.failure;
+  const old = failedBefore(turn.vm, step, failure.category) ?? turn.vm.status?.failure;
   const wasStalled = isStalledNow(turn);
   const isNew = isNews(turn, failure);
   const nextRetryMs = isCounted && next.type === "retry" ? nowMs + next.afterMs : undefined;
-  const described = describeFailure(failure, { nowMs, old, attempts, step, nextRetryMs });
+  const restMs = next.type === "stall" ? refusedMs(turn, policy, { step, attempts }) : undefined;
+  const againMs = restMs === undefined ? nextRetryMs : nowMs + restMs;
+  const described = describeFailure(failure, { nowMs, old, attempts, step, nextRetryMs: againMs });
   await writeView(turn, {
     state: { is: "failed", failure: described, isStalled: next.type === "stall" },
     handled: handledOf(turn),
+    failedSteps: failedSteps(turn, described),
     ...placeOf(turn),
     ...operationPart(options),
     plan: options.plan,
@@ -60,6 +73,7 @@ export async function failVm(
     wasStalled,
     retryInMs: nextRetryMs === undefined ? undefined : nextRetryMs - nowMs,
   });
+  if (restMs !== undefined) return again(failure.category, restMs);
   if (next.type === "stall") return rest(turn, failure, described);
   if (nextRetryMs !== undefined) {
     memory.retry = { atMs: nextRetryMs, declaration: declarationOf(turn.vm) };
@@ -138,11 +152,53 @@ function placeOf({ node, claim, vm }: Turn): { place?: { node: string | undefine
   return node === undefined ? {} : { place: { node } };
 }
 
+/** How long a step that only a person can mend rests, before it is tried again all the same. */
+function refusedMs(
+  { deps }: Turn,
+  { next }: CategoryPolicy,
+  { step, attempts }: { readonly step: string | undefined; readonly attempts: number },
+): number | undefined {
+  if (next !== "stall" || step === undefined) return undefined;
+  const later = nextAttempt(refusedPolicy, attempts, deps.random);
+  return later.type === "retry" ? later.afterMs : undefined;
+}
+
+/**
+ * Looks go on: when the world is another, something else is to be done, and is. But exactly what
+ * was refused is not sent again before its time, whatever changed beside it.
+ */
+export async function holdRefused(
+  turn: Turn,
+  { step, digest: tried }: NonNullable<Turn["memory"]["tried"]>,
+): Promise<Outcome | undefined> {
+  const { deps, vm } = turn;
+  const refusal = refusalOf(vm, { step, tried });
+  const waitMs = refusal === undefined ? 0 : heldMs(refusal, deps.clock.nowMs());
+  if (refusal === undefined || waitMs <= 0) return undefined;
+  endBeginning(turn);
+  releaseSlots(turn);
+  const failure = failureAgain(vm, refusal);
+  await writeView(turn, { state: { is: "failed", failure, isStalled: true } });
+  return again(failure.category, waitMs);
+}
+
+function failedSteps(
+  { vm, memory }: Turn,
+  failure: StatusFailure,
+): NonNullable<VmView["failedSteps"]> {
+  const { step, category } = failure;
+  if (step === undefined || categoryPolicies[category].next === "wait") return failedStepsOf(vm);
+  const tried = memory.tried?.step === step ? memory.tried.digest : undefined;
+  return withFailed(vm, step, { failure, tried });
+}
+
 /** How often this very failure happened before. A person's word starts from the beginning. */
 function attemptsOf({ vm }: Turn, failure: Failure, step: string | undefined): number {
+  const { next } = categoryPolicies[failure.category];
+  if (step !== undefined) return failedBefore(vm, step, failure.category)?.attempts ?? 0;
   const { failure: old, handledReconcileAt } = vm.status ?? {};
-  if (old === undefined || handledReconcileAt !== annotationOf(vm.metadata, "reconcileAt"))
-    return 0;
+  const isSaidAnew = handledReconcileAt !== saidOf(vm.metadata, "reconcileAt");
+  if (old === undefined || isSaidAnew || !countedNexts.has(next)) return 0;
   return old.category === failure.category && old.step === step ? old.attempts : 0;
 }
 
@@ -155,13 +211,13 @@ export function hasGivenUp({ vm }: Turn): boolean {
   if (failure === undefined || categoryPolicies[failure.category].next !== "retry") return false;
   // While it is tried again the failure stands, and the stall does not.
   if (!isStalledNow({ vm })) return false;
-  const isSame = handledReconcileAt === annotationOf(vm.metadata, "reconcileAt");
+  const isSame = handledReconcileAt === saidOf(vm.metadata, "reconcileAt");
   return isSame && observedGeneration === vm.metadata.generation;
 }
 
 export function handledOf({ vm }: Turn): { handledReconcileAt?: string } {
-  const asked = annotationOf(vm.metadata, "reconcileAt");
-  return asked === undefined ? {} : { handledReconcileAt: asked.slice(0, 128) };
+  const asked = saidOf(vm.metadata, "reconcileAt");
+  return asked === undefined ? {} : { handledReconcileAt: asked };
 }
 
 function isStalledNow({ vm }: Pick<Turn, "vm">): boolean {

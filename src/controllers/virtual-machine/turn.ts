@@ -28,7 +28,7 @@ import type { Ledger, WrittenObjects } from "../claims/index.ts";
 import type { Connection, Connections } from "../hypervisor/index.ts";
 import type { Reports } from "../reports/index.ts";
 import type { Places } from "./places.ts";
-import { statusOf, type VmView } from "./status.ts";
+import { statusOf, type StatusOperation, type VmView } from "./status.ts";
 import type { TaskPace } from "./task-pace.ts";
 
 /** Objects that a VM refers to. */
@@ -100,6 +100,10 @@ export interface VmMemory {
   toldAway?: Failure["category"];
   /** What was last done and ended well, how often in a row, and the glance of that time. */
   done?: { readonly intent: string; readonly times: number; readonly glance?: Inventory };
+  /** The step that ended well, until something else is done: then it had its effect. */
+  ended?: { readonly intent: string; readonly step: string };
+  /** What was last sent, told from others by a digest. */
+  tried?: { readonly step: string; readonly digest: string };
   /** What it waits for, and since when, on the monotonic clock. */
   waits?: { readonly name: string; readonly sinceMs: number };
   /** The guest was asked to shut down, and did not. */
@@ -171,7 +175,11 @@ export async function writeView(
 }
 
 /** Something ended well. Whether it had its effect is seen by looking. */
-export function noteDone({ memory, connection }: ConnectedTurn, intent: string): void {
+export function noteDone(
+  { memory, connection }: ConnectedTurn,
+  { intent, step }: Pick<StatusOperation, "intent" | "step">,
+): void {
+  memory.ended = { intent, step };
   const times = memory.done?.intent === intent ? memory.done.times : 0;
   memory.done = { intent, times: times + 1, glance: connection.inventory };
 }
