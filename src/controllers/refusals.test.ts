@@ -23,7 +23,7 @@ type Between = NonNullable<Parameters<typeof openProxmox>[1]>["between"];
 type Answered = Awaited<ReturnType<NonNullable<Between>>>;
 
 function answer(status: number, reason: string): Answered {
-  return { type: "answered", status, reason, body: "", from: "pve1" } as Answered;
+  return { type: "answered", status, reason, body: "", from: "pve1" };
 }
 
 async function say(world: World, said: Record<string, string>): Promise<void> {
@@ -94,6 +94,29 @@ describe("a step that always fails", () => {
     assert.equal(tries, 5);
     assert.equal(condition(vm, "Stalled"), "True CreationFailed");
     assert.equal(vm?.status?.failure?.attempts, 5);
+  });
+});
+
+describe("a step that fails and then does its work", () => {
+  test("counts from the beginning for the next disk", async () => {
+    const failures = [3, 3];
+    const { world } = await openProxmox("8.4", {
+      between: async (request, send) => {
+        if (request.method !== "POST" || !request.path.endsWith("/config")) return send(request);
+        const left = failures[0] ?? 0;
+        if (left === 0) failures.shift();
+        else failures[0] = left - 1;
+        return left === 0 ? send(request) : answer(500, "something odd");
+      },
+    });
+    world.start();
+    const data = { name: "data", size: "5Gi", storage: "local-zfs" };
+    await createVm(world.client, "web", { disks: [...disks, data] });
+    await until(world, async () => isReady(await getVm(world.client, "web")), 30 * minuteMs);
+    const vm = await getVm(world.client, "web");
+    assert.ok(isReady(vm), JSON.stringify(vm?.status?.failure));
+    assert.deepEqual(failures, []);
+    assert.equal(vm?.status?.failedSteps, undefined);
   });
 });
 

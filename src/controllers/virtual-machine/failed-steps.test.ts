@@ -14,6 +14,7 @@ import {
   withFailed,
   type FailedStep,
 } from "./failed-steps.ts";
+import { statusOf } from "./status.ts";
 
 const at = formatTime(0);
 const refused: StatusFailure = {
@@ -88,6 +89,25 @@ describe("steps that failed", () => {
     assert.deepEqual(failureAgain(vm, one), told);
     vm.status = { ...vm.status, failure: refused };
     assert.equal(failureAgain(vm, one), refused);
+  });
+});
+
+describe("steps that failed, in the status", () => {
+  const made = { ...vmWith(started), spec: { powerState: "Running" } } as unknown as VirtualMachine;
+  const working = { is: "working", reason: "Unlocking", message: "Clear it." } as const;
+  const operation = { id: "o", step: "ClearHusk", intent: "Clear it.", attempt: 1, since: at };
+
+  test("stay while another step is done, though another failure or none is told", () => {
+    const status = statusOf(made, { state: working, operation }, 0);
+    assert.equal(status.failure, undefined);
+    assert.deepEqual(status.failedSteps, started);
+    const failed = { is: "failed", failure: odd, isStalled: false } as const;
+    assert.deepEqual(statusOf(made, { state: failed }, 0).failedSteps, started);
+  });
+
+  test("go when all is as declared", () => {
+    const resting = { is: "resting", drift: [], pending: [], isApplied: true } as const;
+    assert.equal(statusOf(made, { state: resting }, 0).failedSteps, undefined);
   });
 });
 

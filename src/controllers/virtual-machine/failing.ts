@@ -1,5 +1,5 @@
 import type { VirtualMachineStatus } from "../../api/index.ts";
-import { categoryPolicies, type CategoryPolicy, type Failure } from "../../hypervisor/index.ts";
+import { categoryPolicies, type Failure } from "../../hypervisor/index.ts";
 import { again, nextAttempt, stalled, type Outcome } from "../../runtime/index.ts";
 import { describeFailure, type StatusFailure } from "../failures/index.ts";
 import { endBeginning } from "./beginning.ts";
@@ -45,20 +45,16 @@ export async function failVm(
   const { deps, memory } = turn;
   const { step } = options;
   endBeginning(turn);
-  const policy = categoryPolicies[failure.category];
-  const isCounted = countedNexts.has(policy.next);
   const attempts = attemptsOf(turn, failure, step) + 1;
-  const next = nextAttempt(policy, attempts, deps.random);
+  const { isStalled, afterMs, isSaid } = whenAgain(turn, failure, { step, attempts });
   const nowMs = deps.clock.nowMs();
-  const old = failedBefore(turn.vm, step, failure.category) ?? turn.vm.status?.failure;
+  const old = failureBefore(turn, failure, step);
   const wasStalled = isStalledNow(turn);
   const isNew = isNews(turn, failure);
-  const nextRetryMs = isCounted && next.type === "retry" ? nowMs + next.afterMs : undefined;
-  const restMs = next.type === "stall" ? refusedMs(turn, policy, { step, attempts }) : undefined;
-  const againMs = restMs === undefined ? nextRetryMs : nowMs + restMs;
-  const described = describeFailure(failure, { nowMs, old, attempts, step, nextRetryMs: againMs });
+  const nextRetryMs = isSaid ? nowMs + afterMs : undefined;
+  const described = describeFailure(failure, { nowMs, old, attempts, step, nextRetryMs });
   await writeView(turn, {
-    state: { is: "failed", failure: described, isStalled: next.type === "stall" },
+    state: { is: "failed", failure: described, isStalled },
     handled: handledOf(turn),
     failedSteps: failedSteps(turn, described),
     ...placeOf(turn),
@@ -69,16 +65,49 @@ export async function failVm(
     step,
     attempts,
     isNew,
-    isStalled: next.type === "stall",
+    isStalled,
     wasStalled,
-    retryInMs: nextRetryMs === undefined ? undefined : nextRetryMs - nowMs,
+    retryInMs: isSaid && !isStalled ? afterMs : undefined,
   });
-  if (restMs !== undefined) return again(failure.category, restMs);
-  if (next.type === "stall") return rest(turn, failure, described);
-  if (nextRetryMs !== undefined) {
+  if (isStalled && !isSaid) return rest(turn, failure, described);
+  // What stalls is looked at meanwhile: somebody may be at it.
+  if (nextRetryMs !== undefined && !isStalled) {
     memory.retry = { atMs: nextRetryMs, declaration: declarationOf(turn.vm) };
   }
-  return again(failure.category, next.afterMs);
+  return again(failure.category, afterMs);
+}
+
+/** The same one, if it is known; what was told last, if that is not it. */
+function failureBefore(
+  { vm }: Turn,
+  { category }: Failure,
+  step: string | undefined,
+): StatusFailure | undefined {
+  return failedBefore(vm, step, category) ?? vm.status?.failure;
+}
+
+interface When {
+  readonly isStalled: boolean;
+  readonly afterMs: number;
+  /** It is tried again then, by the clock alone. */
+  readonly isSaid: boolean;
+}
+
+/** By the policy of its category. A step that only a person can mend is tried again, seldom. */
+function whenAgain(
+  { deps: { random } }: Turn,
+  { category }: Failure,
+  { step, attempts }: { readonly step: string | undefined; readonly attempts: number },
+): When {
+  const policy = categoryPolicies[category];
+  const next = nextAttempt(policy, attempts, random);
+  if (next.type === "retry") {
+    return { isStalled: false, afterMs: next.afterMs, isSaid: countedNexts.has(policy.next) };
+  }
+  const isRefused = step !== undefined && policy.next === "stall";
+  const later = isRefused ? nextAttempt(refusedPolicy, attempts, random) : next;
+  if (later.type === "retry") return { isStalled: true, afterMs: later.afterMs, isSaid: true };
+  return { isStalled: true, afterMs: 0, isSaid: false };
 }
 
 /** Another failure; or what was on its way has failed after all, and is waited for as before. */
@@ -150,17 +179,6 @@ function placeOf({ node, claim, vm }: Turn): { place?: { node: string | undefine
   if (claim !== undefined) return {};
   if (vm.spec.adopt === "Only") return { place: { node: undefined } };
   return node === undefined ? {} : { place: { node } };
-}
-
-/** How long a step that only a person can mend rests, before it is tried again all the same. */
-function refusedMs(
-  { deps }: Turn,
-  { next }: CategoryPolicy,
-  { step, attempts }: { readonly step: string | undefined; readonly attempts: number },
-): number | undefined {
-  if (next !== "stall" || step === undefined) return undefined;
-  const later = nextAttempt(refusedPolicy, attempts, deps.random);
-  return later.type === "retry" ? later.afterMs : undefined;
 }
 
 /**
