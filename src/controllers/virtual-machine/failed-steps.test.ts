@@ -112,16 +112,19 @@ describe("steps that failed, in the status", () => {
 });
 
 describe("the digest of what is done", () => {
-  const claim = { externalId: "100" };
-  const basis = { externalId: "100", node: "pve1", version: "1" };
+  const claim = { externalId: "100", state: "Reserved" };
+  const basis = { node: "pve1", version: "1" };
   const operation = { kind: "power", claim, at: basis, to: "Start" };
   const digest = (change: object): string => digestOf({ ...operation, ...change } as never);
 
-  test("is the same when only the machine's version or its Claim is another", () => {
-    assert.equal(digest({}), digest({ at: { ...basis, version: "2" }, claim: {} }));
+  test("is the same when only the machine's version or its Claim's state is another", () => {
+    const later = { at: { ...basis, version: "2" }, claim: { ...claim, state: "Bound" } };
+    assert.equal(digest({}), digest(later));
   });
 
-  test("is another when something else is to be done", () => {
+  test("is another when something else is to be done, or to another machine, or elsewhere", () => {
     assert.notEqual(digest({}), digest({ to: "PowerOff" }));
+    assert.notEqual(digest({}), digest({ claim: { ...claim, externalId: "101" } }));
+    assert.notEqual(digest({}), digest({ at: { ...basis, node: "pve2" } }));
   });
 });

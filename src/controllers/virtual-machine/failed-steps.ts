@@ -86,9 +86,16 @@ export function failureAgain(vm: VirtualMachine, refusal: FailedStep): StatusFai
   return failure;
 }
 
-/** What would be done, without what is only seen and written down meanwhile. */
+/** What would be done and to which machine, without what is only seen and recorded meanwhile. */
 export function digestOf(operation: Operation): string {
-  const passing: ReadonlySet<string> = new Set(["claim", "at", "content"]);
-  const said = Object.entries(operation).filter(([member]) => !passing.has(member));
-  return createHash("sha256").update(JSON.stringify(said)).digest("hex").slice(0, digits);
+  const said = JSON.stringify(operation, lasting);
+  return createHash("sha256").update(said).digest("hex").slice(0, digits);
+}
+
+/** Of a Claim its id, and of what was seen the node. A disc is known by the name of its file. */
+function lasting(member: string, value: unknown): unknown {
+  const isOne = typeof value === "object" && value !== null;
+  if (member === "claim") return isOne && "externalId" in value ? value.externalId : undefined;
+  if (member === "at") return isOne && "node" in value ? value.node : undefined;
+  return member === "content" ? undefined : value;
 }

@@ -104,6 +104,8 @@ export interface VmMemory {
   ended?: { readonly intent: string; readonly step: string };
   /** What was last sent, told from others by a digest. */
   tried?: { readonly step: string; readonly digest: string };
+  /** What ended without a word, until a look tells whether it is to be done again. */
+  lost?: { readonly intent: string; readonly cause: string };
   /** What it waits for, and since when, on the monotonic clock. */
   waits?: { readonly name: string; readonly sinceMs: number };
   /** The guest was asked to shut down, and did not. */
