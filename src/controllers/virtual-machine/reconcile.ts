@@ -2,6 +2,7 @@ import { finalizers, virtualMachineKind, vmConditions, vmReasons } from "../../a
 import type { ClaimSpec, VirtualMachine } from "../../api/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
 import { addFinalizer, again, settled, stalled, type Outcome } from "../../runtime/index.ts";
+import { refuseAdditions } from "./additions.ts";
 import { goWithout, holdBack, mayBeSilent } from "./away.ts";
 import { endBeginning, mayBegin, stillWaits, waitInLine } from "./beginning.ts";
 import { declare, type Declaring } from "./declare.ts";
@@ -205,7 +206,9 @@ async function act(turn: ConnectedTurn, next: Next, declaring: Declaring): Promi
     case "dropKeeper":
       return dropKeeper(turn, next);
     case "step":
-      return performStep(turn, next.step);
+      return (
+        (await refuseAdditions(turn, declaring.declared)) ?? (await performStep(turn, next.step))
+      );
     case "wait":
       return waitVm(turn, next);
     case "fail":
