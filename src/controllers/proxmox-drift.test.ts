@@ -31,11 +31,12 @@ async function vmOf({ world }: SimulatedWorld): Promise<VirtualMachine> {
 
 /** Somebody does this on the hypervisor; and what Berth has sent a quarter of an hour later. */
 async function byHand(
-  { world, byHand: act, requests }: SimulatedWorld,
+  stage: SimulatedWorld,
   request: Parameters<SimulatedWorld["byHand"]>[0],
 ): Promise<string[]> {
+  const { world, requests } = stage;
   requests.splice(0);
-  const done = act(request);
+  const done = stage.byHand(request);
   await until(world, () => false, 15 * 60_000);
   await done;
   return requests.filter(({ method }) => method !== "GET").map(({ path }) => path);

@@ -21,10 +21,9 @@ export function planVmMachine(input: PlanInput, claim: ClaimSpec, machine: Machi
   const known = planVmKnown(input, claim, machine);
   if (known !== undefined) return known;
   const found = compare(input, claim, machine);
-  const isLeftAlone = isDriftLeftAlone(input, claim);
-  // What is not to be put back is not refused for being impossible to put back.
-  const refusal = isLeftAlone ? undefined : refusalOf(input, claim, found);
+  const refusal = refusalOf(input, claim, found);
   if (refusal !== undefined) return refusal;
+  const isLeftAlone = isDriftLeftAlone(input, claim);
   const mayPower = !isLeftAlone || input.declared.wantsRestart;
   return (
     planVmSeedRead(input, claim, machine) ??
@@ -116,6 +115,8 @@ function frozen(input: PlanInput, claim: ClaimSpec, found: Found): string[] {
  * edited the object, somebody changed the machine: then there are no fields to put back.
  */
 function refusalOf(input: PlanInput, claim: ClaimSpec, found: Found): Next | undefined {
+  // What is not to be put back is not refused for being impossible to put back.
+  if (isDriftLeftAlone(input, claim)) return undefined;
   const { machine } = found;
   const { disks, isEdited } = input.declared;
   const sizes = shrinkingDisks(disks, machine);
