@@ -3,7 +3,7 @@ import { dialectOf } from "../../app/index.ts";
 import { previewNewVm, previewVm } from "../../controllers/virtual-machine/index.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { KubeObject } from "../../kernel/object.ts";
-import { claimOf } from "../why/claim.ts";
+import { claimOf } from "./claim.ts";
 import { declarationOf, gather, type Surroundings } from "./declaration.ts";
 import { fieldDifferences, metadataDifferences, objectDifferences, planOf } from "./differences.ts";
 import type { Planning, Prospect } from "./prospect.ts";
@@ -13,7 +13,7 @@ export async function machineProspect(
   planning: Planning,
   after: VirtualMachine,
 ): Promise<Prospect> {
-  const { server, served, before } = planning;
+  const { before } = planning;
   // cast: the server admitted it by the schema of this kind, earlier.
   const old = before as unknown as VirtualMachine | undefined;
   const gathered = await gather(planning.lookBeyond, after);
@@ -21,17 +21,20 @@ export async function machineProspect(
   const { around } = gathered;
   const dialect = dialectOf(around.hypervisor);
   if (dialect === undefined) return uncosted(planning, "this type has no driver yet");
-  const claim = old === undefined ? undefined : await claimOf(server, served, planning.after);
-  if (old !== undefined && before !== undefined && claim !== undefined) {
-    return standingProspect(planning, { old, after, before, around, claim });
+  const found = old === undefined ? undefined : await claimOf(planning.look, old);
+  if (found?.is === "forbidden") return unjudged(planning, found.why);
+  if (old !== undefined && before !== undefined && found !== undefined) {
+    return standingProspect(planning, { old, after, before, around, claim: found.claim });
   }
   const failure = previewNewVm(declarationOf(after, around, true), dialect);
   if (failure !== undefined) return { how: "refused", why: failure.message };
-  const isStanding = old?.status?.externalId !== undefined;
-  return uncosted(
-    planning,
-    isStanding ? "its Claim was not found: what it costs is not shown" : "",
-  );
+  return uncosted(planning, "");
+}
+
+/** An edit of a machine of which too little may be read to tell whether it would be refused. */
+function unjudged(planning: Planning, why: string): Prospect {
+  const prospect = uncosted(planning, `what this costs cannot be told: ${why}`);
+  return prospect.how === "unchanged" ? { how: "unchanged" } : { ...prospect, how: "unknown" };
 }
 
 /** What differs, where nothing is known of what that costs. */
@@ -49,7 +52,7 @@ interface Standing {
   /** The old one, as the server gave it. */
   readonly before: KubeObject;
   readonly around: Surroundings;
-  readonly claim: KubeObject;
+  readonly claim: Claim;
 }
 
 async function standingProspect(planning: Planning, standing: Standing): Promise<Prospect> {
@@ -60,8 +63,7 @@ async function standingProspect(planning: Planning, standing: Standing): Promise
   const { plan, refusal } = previewVm({
     before: declarationOf(old, known.is === "whole" ? known.around : around, false),
     after: declarationOf(after, around, false),
-    // cast: the server admitted it by the schema of its kind.
-    claim: (claim as unknown as Claim).spec,
+    claim: claim.spec,
     dialect,
     nowMs: planning.nowMs,
   });

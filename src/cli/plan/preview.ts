@@ -1,5 +1,4 @@
 import type { VirtualMachine } from "../../api/index.ts";
-import type { KubeObject } from "../../kernel/object.ts";
 import { ApiError } from "../../kernel/status.ts";
 import { objectDifferences, planOf } from "./differences.ts";
 import { machineProspect } from "./machine-prospect.ts";
@@ -24,10 +23,5 @@ function plainProspect({ before, after }: Planning): Prospect {
   if (before === undefined) return { how: "created" };
   const changes = objectDifferences(before, after);
   if (changes.length === 0) return { how: "unchanged" };
-  return { how: "changed", plan: planOf(changes), ...costNote(after) };
-}
-
-/** A set replaces or edits its members in its own time: which of them cannot be told from here. */
-function costNote({ kind }: KubeObject): { why?: string } {
-  return kind === "VMSet" ? { why: "what this costs the machines of the set is not shown" } : {};
+  return { how: "changed", plan: planOf(changes) };
 }
