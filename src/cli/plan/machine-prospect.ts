@@ -4,7 +4,7 @@ import { previewNewVm, previewVm } from "../../controllers/virtual-machine/index
 import type { JsonObject } from "../../kernel/json.ts";
 import type { KubeObject } from "../../kernel/object.ts";
 import { claimOf } from "./claim.ts";
-import { declarationOf, gather, type Surroundings } from "./declaration.ts";
+import { declarationOf, gather, type Gathered, type Surroundings } from "./declaration.ts";
 import { fieldDifferences, metadataDifferences, objectDifferences, planOf } from "./differences.ts";
 import type { Planning, Prospect } from "./prospect.ts";
 
@@ -14,16 +14,16 @@ export async function machineProspect(
   after: VirtualMachine,
 ): Promise<Prospect> {
   const { before } = planning;
-  // cast: the server admitted it by the schema of this kind, earlier.
-  const old = before as unknown as VirtualMachine | undefined;
   const gathered = await gather(planning.lookBeyond, after);
   if (gathered.is === "missing") return uncosted(planning, gathered.what.join("; "));
   const { around } = gathered;
   const dialect = dialectOf(around.hypervisor);
   if (dialect === undefined) return uncosted(planning, "this type has no driver yet");
-  const found = old === undefined ? undefined : await claimOf(planning.look, old);
-  if (found?.is === "forbidden") return unjudged(planning, found.why);
-  if (old !== undefined && before !== undefined && found !== undefined) {
+  // cast: the server admitted it by the schema of this kind, earlier.
+  const old = before as unknown as VirtualMachine | undefined;
+  const found = old && (await claimOf(planning.look, old));
+  if (before !== undefined && old !== undefined && found !== undefined) {
+    if (found.is === "forbidden") return unjudged(planning, { old, gathered, why: found.why });
     return standingProspect(planning, { old, after, before, around, claim: found.claim });
   }
   const failure = previewNewVm(declarationOf(after, around, true), dialect);
@@ -31,10 +31,26 @@ export async function machineProspect(
   return uncosted(planning, "");
 }
 
+interface Unread {
+  readonly old: VirtualMachine;
+  readonly gathered: Gathered;
+  readonly why: string;
+}
+
 /** An edit of a machine of which too little may be read to tell whether it would be refused. */
-function unjudged(planning: Planning, why: string): Prospect {
+async function unjudged(planning: Planning, { old, gathered, why }: Unread): Promise<Prospect> {
+  const known = await gather(planning.look, old);
+  const isSame = JSON.stringify(formOf(known)) === JSON.stringify(formOf(gathered));
   const prospect = uncosted(planning, `what this costs cannot be told: ${why}`);
-  return prospect.how === "unchanged" ? { how: "unchanged" } : { ...prospect, how: "unknown" };
+  const isUnchanged = isSame && prospect.how === "unchanged";
+  return isUnchanged ? { how: "unchanged" } : { ...prospect, how: "unknown" };
+}
+
+/** What others give to the form of a machine. */
+function formOf(gathered: Gathered): unknown {
+  if (gathered.is === "missing") return gathered.what;
+  const { hypervisor, vmClass, networks } = gathered.around;
+  return [hypervisor.spec, vmClass?.spec, [...networks].map(([name, { spec }]) => [name, spec])];
 }
 
 /** What differs, where nothing is known of what that costs. */

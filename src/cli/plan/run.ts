@@ -43,17 +43,12 @@ export async function planRun(options: RunOptions): Promise<Planned[]> {
     edited.map(({ after }) => after),
   );
   const run: Run = { server, served, look, lookBeyond: beyond, nowMs };
-  const told = new Set(edited.map(({ after }) => keyOf(after)));
   const planned: Planned[] = [];
   for (const one of checked) {
-    if (!("after" in one)) {
-      planned.push(one);
-      continue;
-    }
-    planned.push({ name: one.name, ...(await prospectOf({ ...run, ...one })) });
-    planned.push(...(await planDependents(run, one, told)));
+    if (!("after" in one)) planned.push(one);
+    else planned.push({ name: one.name, ...(await prospectOf({ ...run, ...one })) });
   }
-  return planned;
+  return [...planned, ...(await planDependents(run, edited))];
 }
 
 interface Admitted extends Edited {
@@ -88,16 +83,30 @@ async function lacksRightTo(
   return kind !== undefined && lacksRight(server, { kind, namespace, name });
 }
 
+/** A machine that others change, and which of them. */
+interface Dependent {
+  readonly vm: KubeObject;
+  readonly causes: readonly string[];
+}
+
 /** Machines that no document declares and that change all the same; each is told once. */
-async function planDependents(run: Run, edited: Admitted, told: Set<string>): Promise<Planned[]> {
-  const found = await readDependents(run, edited);
-  if (!Array.isArray(found)) return [found];
+async function planDependents(run: Run, edited: readonly Admitted[]): Promise<Planned[]> {
+  const declared = new Set(edited.map(({ after }) => keyOf(after)));
+  const dependents = new Map<string, Dependent>();
   const planned: Planned[] = [];
-  for (const vm of found.filter((one) => !told.has(keyOf(one)))) {
-    told.add(keyOf(vm));
+  for (const one of edited) {
+    const found = await readDependents(run, one);
+    if (!Array.isArray(found)) planned.push(found);
+    for (const vm of Array.isArray(found) ? found : []) {
+      const { causes } = dependents.get(keyOf(vm)) ?? { causes: [] };
+      if (declared.has(keyOf(vm))) continue;
+      dependents.set(keyOf(vm), { vm, causes: [...causes, one.name] });
+    }
+  }
+  for (const { vm, causes } of dependents.values()) {
     const prospect = await prospectOf({ ...run, before: vm, after: vm });
     if (prospect.how === "unchanged" && prospect.why === undefined) continue;
-    planned.push({ ...nameOf(run, vm), ...prospect, because: edited.name });
+    planned.push({ ...nameOf(run, vm), ...prospect, because: causes.join(" and ") });
   }
   return planned;
 }

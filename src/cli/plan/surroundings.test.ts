@@ -103,6 +103,33 @@ test("a VMNetwork that changes shows its machines in all namespaces", async () =
   assert.equal(out.filter((line) => /networks\[lan\]\.vlan +10 → 20 +\(/.test(line)).length, 2);
 });
 
+test("a machine that several change is told once, with all of them", async () => {
+  const networks = [{ name: "lan", networkRef: { name: "office" } }];
+  await withClass();
+  await bench.write("POST", `${group}/vmnetworks`, networkOf(10));
+  await standing(bench, { name: "c1", change: { ...byClass, networks } });
+  const { out } = await planFile(bench, classOf("4Gi"), networkOf(20));
+  const told = out.filter((line) => line.includes("/c1"));
+  const causes = "vmclass.berth.dev/small and vmnetwork.berth.dev/office";
+  assert.deepEqual(told, [`~ virtualmachine.berth.dev/c1 changed, because of ${causes}`]);
+});
+
+test("another default storage moves no disk that stands", async () => {
+  const disks = spec.disks.map(({ storage: _storage, ...disk }) => disk);
+  await bench.write("PATCH", `${group}/hypervisors/pve`, {
+    spec: { defaults: { storage: "fast" } },
+  });
+  await standing(bench, { change: { disks } });
+  await bench.write("PATCH", `${group}/hypervisors/pve`, {
+    spec: { defaults: { storage: "slow" } },
+  });
+  const { out } = await planFile(bench, vmOf("web", { disks, description: "of the shop" }));
+  assert.doesNotMatch(out.join("\n"), /slow/);
+  const named = [{ ...disks[0], storage: "slow" }, disks[1]];
+  const moved = await planFile(bench, vmOf("web", { disks: named }));
+  assert.match(moved.out.join("\n"), /~ spec\.disks\[root\]\.storage +fast → slow/);
+});
+
 describe("a missing right", () => {
   test("to write is no refusal: it cannot be told, exit 1", async () => {
     await standing(bench);
@@ -125,6 +152,16 @@ describe("a missing right", () => {
     assert.match(out.join("\n"), /what this costs cannot be told: .*cannot get resource "claims"/);
     assert.equal(code, 1);
     assert.equal((await planFile(bench, vmOf("web"))).code, 0, "where nothing differs, nothing");
+  });
+
+  test("to read its Claim does not make a machine unchanged whose class changes", async () => {
+    await withClass();
+    await standing(bench, { name: "c1", change: byClass });
+    const groups = ["berth:edit:default", "system:authenticated"];
+    bench.user = { name: "eve", uid: "1", groups };
+    const { out, code } = await planFile(bench, classOf("4Gi"), vmOf("c1", byClass));
+    assert.match(out.join("\n"), /^\? virtualmachine\.berth\.dev\/c1 cannot be told$/m);
+    assert.equal(code, 1);
   });
 
   test("counts less than what the server itself refuses", async () => {
