@@ -85,6 +85,7 @@ describe("what counts only until the machine first stood", () => {
   const hash = (end: string): object => ({
     cloudInit: { user: { passwordHash: `$6$salt$${end}` } },
   });
+  const named = (name: string): object => ({ cloudInit: { user: { name } } });
   const cases: readonly { field: string; from: object; to: object; shows?: RegExp }[] = [
     {
       field: "spec.source",
@@ -101,6 +102,7 @@ describe("what counts only until the machine first stood", () => {
     { field: "spec.cloudInit.userData", from: inline("hushed-a"), to: inline("hushed-b") },
     { field: "spec.cloudInit.userData", from: {}, to: inline("hushed-b") },
     { field: "spec.cloudInit.user", from: hash("hushedA"), to: hash("hushedB") },
+    { field: "spec.cloudInit.user", from: named("hushed-a"), to: named("hushed-b") },
   ];
   for (const [index, { field, from, to, shows }] of cases.entries()) {
     test(`an edit of ${field} is refused and named (${index})`, async () => {
