@@ -92,9 +92,9 @@ export async function forgetVm(turn: Turn): Promise<Outcome> {
   return letGo(turn);
 }
 
-function tellForgotten({ deps, vm, seen = { at: "unknown" } }: Turn, why: string): void {
+function tellForgotten({ deps, vm, seen }: Turn, why: string): void {
   const { externalId = "", hypervisor = "" } = vm.status ?? {};
-  const isUnseen = seen.at === "unknown";
+  const isUnseen = seen === undefined || seen.at === "unknown";
   const how = isUnseen ? "Let go without being seen" : "Let go as it is, and not touched";
   const message = `${how}: the machine ${externalId} on ${hypervisor}; ${why}`.slice(0, 1024);
   deps.events.event(vm, { type: "Warning", reason: "Forgotten", message });
