@@ -8,7 +8,7 @@ import { untilStopped } from "../objects/interrupt.ts";
 import { type Machine, systemMachine } from "../objects/machine.ts";
 import type { Server } from "../objects/server.ts";
 import { cancelWork } from "../words/cancel.ts";
-import { nameOf, readNamed, say, type Words } from "../words/say.ts";
+import { isPaused, nameOf, readNamed, say, type Words } from "../words/say.ts";
 
 const machines = ["VirtualMachine"];
 /** Kinds whose controllers try again by the clock. */
@@ -20,6 +20,8 @@ interface Word {
   readonly description: string;
   readonly kinds: readonly string[];
   readonly done: string;
+  /** What it asks for is not done while the object is paused. */
+  readonly waitsForResume?: boolean;
   readonly words: (nowText: string) => Words;
 }
 
@@ -49,9 +51,11 @@ const retryWord: Word = {
   summary: "try again now what failed or stalled",
   description:
     "Ends the wait for the next attempt, and a stall: what failed as often as it may is tried from " +
-    "the beginning. It is not a repair: what was wrong and still is fails again.",
+    "the beginning. It is not a repair: what was wrong and still is fails again. A paused object " +
+    "is tried when it is resumed.",
   kinds: retried,
   done: "is tried again",
+  waitsForResume: true,
   words: (nowText) => ({ reconcileAt: nowText }),
 };
 
@@ -60,9 +64,11 @@ const restartWord: Word = {
   summary: "restart machines, once",
   description:
     "Asks the guest to shut down, as spec.shutdown says, and starts the machine again. That is done " +
-    "once, also if Berth itself is restarted meanwhile. Changes that waited for a restart are made.",
+    "once, also if Berth itself is restarted meanwhile. Changes that waited for a restart are made. " +
+    "A paused machine restarts when it is resumed.",
   kinds: machines,
   done: "restarts",
+  waitsForResume: true,
   words: (nowText) => ({ restartAt: nowText }),
 };
 
@@ -96,8 +102,12 @@ export function runWord(call: Call, machine: Machine, { name, usage }: Command):
   return withServer(call, machine, async (server) => {
     const nowText = formatTime(machine.clock.nowMs());
     for (const found of await readNamed(call, server, { usage, kinds: word.kinds })) {
-      await say(server, found, word.words(nowText));
-      call.terminal.print(`${nameOf(found)} ${word.done}`);
+      const object = await say(server, found, word.words(nowText));
+      // No other kind can be paused.
+      const mayBePaused = machines.includes(found.kind.kind) && word.waitsForResume === true;
+      const isLater = mayBePaused && isPaused(object);
+      const done = isLater ? `is paused: it ${word.done} when it is resumed` : word.done;
+      call.terminal.print(`${nameOf(found)} ${done}`);
     }
     return exitCodes.ok;
   });
@@ -107,8 +117,8 @@ export const cancel: Command = {
   name: "cancel",
   summary: "end the work on a machine that is under way",
   description:
-    "Stops the hypervisor's task of the open operation, waits until it has ended, and tells how the " +
-    "machine was seen to be then. The object is paused by it, so that the same does not begin anew: " +
+    "Stops the hypervisor's task of the open operation, and of the next one where the work had gone " +
+    "on by then; waits until nothing is under way, and tells how the machine was seen to be. The object is paused by it, so that the same does not begin anew: " +
     "edit it if you like, then berth resume.",
   usage: "cancel KIND/NAME | KIND NAME [-n NS] [--timeout DURATION]",
   options: {

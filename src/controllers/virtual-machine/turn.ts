@@ -121,6 +121,8 @@ export interface VmMemory {
     readonly untilMs: number;
     readonly findings: readonly Failure[];
   };
+  /** The declaration whose additions to the standing machine were looked at, and were well. */
+  additions?: string;
   /** Ids that turned out to be of no use. */
   avoid: string[];
 }
