@@ -140,12 +140,28 @@ describe("words of people", () => {
     assert.match(notes.join(), /is paused, and its work has not ended yet/);
   });
 
-  test("forget needs a reason, keeps it, and deletes", async () => {
+  test("forget needs a reason, keeps it, deletes, and says so once the object is gone", async () => {
     assert.equal((await bench.run(forget, runForget, ["vm/web"])).code, 64);
-    await bench.run(forget, runForget, ["vm/web", "--reason", "burned down"]);
+    const running = bench.run(forget, runForget, ["vm/web", "--reason", "burned down"]);
+    for (let i = 0; i < 20; i++) await setImmediate();
     const { metadata } = await bench.write("PATCH", `${vms}/web`, {});
     assert.equal(metadata.annotations?.["berth.dev/forget"], "burned down");
     assert.ok(metadata.deletionTimestamp);
+    await bench.write("PATCH", `${vms}/web`, { metadata: { finalizers: null } });
+    const { code, out } = await running;
+    assert.equal(code, 0);
+    assert.deepEqual(out, ["virtualmachine.berth.dev/web forgotten"]);
+  });
+
+  test("forget does not call forgotten what is not gone in time", async () => {
+    const args = ["vm/web", "--reason", "burned down", "--timeout", "5s"];
+    const running = bench.run(forget, runForget, args);
+    for (let i = 0; i < 20; i++) await setImmediate();
+    bench.clock.advance(5_000);
+    const { code, out, notes } = await running;
+    assert.equal(code, 1);
+    assert.deepEqual(out, ["virtualmachine.berth.dev/web is being let go"]);
+    assert.match(notes.join(), /not gone yet; that goes on/);
   });
 });
 

@@ -1,8 +1,12 @@
 import { formatTime } from "../../kernel/clock.ts";
 import { type Call, type Command, exitCodes, usageError } from "../command.ts";
 import { namespaceOption, serverOptions, withServer } from "../objects/connect.ts";
-import { deleteObject } from "../objects/delete-object.ts";
+import { deleteObject, waitUntilGone } from "../objects/delete-object.ts";
+import type { Found } from "../objects/found.ts";
+import { readDurationMs } from "../objects/go-duration.ts";
+import { untilStopped } from "../objects/interrupt.ts";
 import { type Machine, systemMachine } from "../objects/machine.ts";
+import type { Server } from "../objects/server.ts";
 import { cancelWork } from "../words/cancel.ts";
 import { isPaused, nameOf, readNamed, say, type Words } from "../words/say.ts";
 
@@ -145,18 +149,26 @@ export function runCancel(call: Call, machine: Machine): Promise<number> {
 
 export const forget: Command = {
   name: "forget",
-  summary: "let an object go whose hypervisor is gone for good",
+  summary: "let an object go whose machine or hypervisor is gone for good",
   description:
-    "Deletes the object without destroying anything: where the hypervisor cannot be reached, its " +
-    "machine is let go unseen, and its Claim stays as Released with the reason, so that a machine " +
-    "which comes back is nobody's orphan. Where the hypervisor answers, the machine is let go as " +
-    "by deletionPolicy: Retain. The reason is kept in the Claim and in an Event.",
-  usage: "forget KIND/NAME... --reason TEXT [-n NS]",
+    "Deletes the object without destroying anything, and waits until it is gone. Where the " +
+    "hypervisor answers, the machine is let go as by deletionPolicy: Retain. Where the hypervisor " +
+    "or the node of the machine cannot be reached, something else has its id, or it may not be " +
+    "written to, it is let go as it is: nothing is touched, and its Claim stays as Released, so " +
+    "that a machine which comes back is nobody's orphan. The reason is kept in the Claim and in " +
+    "an Event.\n\nCtrl-C ends the waiting, and it is let go all the same.",
+  usage: "forget KIND/NAME... --reason TEXT [-n NS] [--timeout DURATION]",
   options: {
     reason: {
       type: "string",
       value: "TEXT",
       description: "why, for whoever reads the Claim later",
+    },
+    timeout: {
+      type: "string",
+      value: "DURATION",
+      default: "60s",
+      description: "how long to wait until all are gone",
     },
     ...namespaceOption,
     ...serverOptions,
@@ -169,14 +181,46 @@ export const forget: Command = {
 export function runForget(call: Call, machine: Machine): Promise<number> {
   const reason = call.string("reason")?.trim() ?? "";
   if (reason === "") throw usageError("--reason is missing: it is kept for whoever asks later");
+  const withinMs = readDurationMs(call.string("timeout") ?? "60s", "timeout");
   return withServer(call, machine, async (server) => {
     const named = await readNamed(call, server, { usage: forget.usage, kinds: machines });
     for (const found of named) {
       const object = await say(server, found, { forget: reason, paused: null });
       const deletion = { propagationPolicy: "Background", isDryRun: false } as const;
       await deleteObject(server, { ...found, object }, deletion);
-      call.terminal.print(`${nameOf(found)} forgotten`);
     }
-    return exitCodes.ok;
+    return forgetEach(call, { server, machine, named, withinMs });
   });
+}
+
+interface Forgetting {
+  readonly server: Server;
+  readonly machine: Machine;
+  readonly named: readonly Found[];
+  readonly withinMs: number;
+}
+
+/** Forgotten is what is gone: until then somebody may still have to look at the hypervisor. */
+async function forgetEach(
+  call: Call,
+  { server, machine, named, withinMs }: Forgetting,
+): Promise<number> {
+  const { terminal } = call;
+  const left = new Set(named);
+  const ending = await untilStopped(
+    terminal,
+    { clock: machine.clock, withinMs },
+    async (signal) => {
+      const waits = named.map(async (found) => {
+        await waitUntilGone(server, found, signal);
+        left.delete(found);
+        terminal.print(`${nameOf(found)} forgotten`);
+      });
+      await Promise.all(waits);
+    },
+  );
+  if (ending.how === "done") return exitCodes.ok;
+  for (const found of left) terminal.print(`${nameOf(found)} is being let go`);
+  terminal.note("berth: not gone yet; that goes on. What it waits for: berth why");
+  return exitCodes.failed;
 }

@@ -12,7 +12,7 @@ import { askAgainMs, askGuest } from "./guest.ts";
 import { chooseKeeper, dropKeeper, findKeeper, lookAtKeeper, recordKeeper } from "./keeper.ts";
 import { keptDisks } from "./kept-disks.ts";
 import { lookForLeftovers } from "./leftovers.ts";
-import { finish, letGo } from "./letting-go.ts";
+import { finish, forgetVm, isForgotten, letGo } from "./letting-go.ts";
 import type { Next, OpenOperation, PlanInput } from "./next.ts";
 import { pauseVm } from "./pausing.ts";
 import { planVm } from "./plan.ts";
@@ -54,10 +54,16 @@ export async function reconcileVm(key: string, deps: VmDeps): Promise<Outcome> {
 async function goOn(turn: Turn): Promise<Outcome> {
   const { vm, deps } = turn;
   const isHeld = vm.metadata.finalizers?.includes(finalizers.machine) ?? false;
-  if (isDeleting(vm)) return isHeld ? connectAndGo(turn) : settled;
+  if (isDeleting(vm)) return isHeld ? goAway(turn) : settled;
   const objects = deps.client.of(virtualMachineKind);
   turn.vm = deps.vms.note(await addFinalizer<VirtualMachine>(objects, vm, finalizers.machine));
   return hasGivenUp(turn) ? stalled("GivenUp") : connectAndGo(turn);
+}
+
+/** An object that is to go: in good order, or as it is where that fails and a person said so. */
+async function goAway(turn: Turn): Promise<Outcome> {
+  const outcome = await connectAndGo(turn);
+  return isForgotten(turn) ? forgetVm(turn) : outcome;
 }
 
 function forget(key: string, deps: VmDeps): Outcome {
