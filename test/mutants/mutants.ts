@@ -66,12 +66,13 @@ const ownership: readonly Mutant[] = [
   },
   {
     name: "destroys whatever stands under the id",
+    step: "act in the last moment",
     edits: [
       {
         file: `${driver}/operations/destroy.ts`,
-        find: "  if (!stood.ok) return stood.begun;\n  const { place, config } = stood.standing;\n  const volumes = await referencedVolumes(context.api, place, config);\n  if (!volumes.ok) return refused(volumes.failure);",
+        find: "  if (!stood.ok) return stood.begun;\n  const { place, config } = stood.standing;",
         replace:
-          "  const place = { node: operation.at.node, externalId: operation.claim.externalId };\n  const volumes = { value: new Set() };",
+          '  if (!stood.ok) {\n    const path = machinePath({ node: operation.at.node, externalId: operation.claim.externalId });\n    const params = { purge: 1, "destroy-unreferenced-disks": 0 };\n    return begunOf(await context.api.write("DELETE", { path, params }, () => fence.mayWrite()), "destroy");\n  }\n  const { place, config } = stood.standing;',
       },
     ],
   },
@@ -528,6 +529,35 @@ const endings: readonly Mutant[] = [
         file: `${controller}/plan.ts`,
         find: 'return claim.idChosenBy === "Berth" && claim.state === "Reserved" && !claim.everStood;',
         replace: 'return claim.idChosenBy === "Berth";',
+      },
+    ],
+  },
+];
+
+/**
+ * Changes that make the program fall over: that breaks the law "sound" and proves nothing about the
+ * line. Each is tried again, and the next time it works.
+ */
+export const falls: readonly Mutant[] = [
+  {
+    name: "falls over once",
+    edits: [
+      {
+        file: `${driver}/operations/power.ts`,
+        find: "  if (!stood.ok) return stood.begun;\n  const { place } = stood.standing;",
+        replace:
+          "  if (!stood.ok) return stood.begun;\n  if ((globalThis.fallen ??= 0) === 0) globalThis.fallen += missing.length;\n  const { place } = stood.standing;",
+      },
+    ],
+  },
+  {
+    name: "leaves a promise alone that is rejected",
+    edits: [
+      {
+        file: `${driver}/operations/power.ts`,
+        find: "  if (!stood.ok) return stood.begun;\n  const { place } = stood.standing;",
+        replace:
+          '  if (!stood.ok) return stood.begun;\n  void Promise.reject(new Error("boom"));\n  const { place } = stood.standing;',
       },
     ],
   },

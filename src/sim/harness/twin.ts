@@ -18,6 +18,7 @@ export async function demandSameAsPlain(world: World, options: WorldOptions): Pr
   if (vms.length === 0) return;
   const plain = new World({ ...options, home: "embedded", listen: undefined });
   await makePlainly(plain, vms);
+  if (plain.broken !== undefined) throw plain.broken;
   for (const vm of vms) {
     const twin = [...plain.records.vms.values()].find(({ metadata }) => {
       return metadata.name === vm.metadata.name;

@@ -12,6 +12,7 @@ export const laws = {
   secrets: "No secret is told",
   order: "What was written stays written",
   bounds: "Nothing grows for ever",
+  sound: "No part falls over",
 } as const;
 
 export type Law = keyof typeof laws;
