@@ -205,9 +205,9 @@ const intents: readonly Mutant[] = [
     edits: [
       {
         file: `${controller}/effects.ts`,
-        find: '  await writeView(turn, {\n    state: { is: "working", reason, message: step.intent },\n    operation,',
+        find: '  await writeView(turn, {\n    state: { is: "working", reason, message: step.intent },\n    operation,\n    ...(step.name === "Start" ? { handled: restartHandled(turn) } : {}),\n  });',
         replace:
-          '  void writeView(turn, {\n    state: { is: "working", reason, message: step.intent },\n    operation,',
+          '  void writeView(turn, {\n    state: { is: "working", reason, message: step.intent },\n    operation,\n    ...(step.name === "Start" ? { handled: restartHandled(turn) } : {}),\n  }).catch(() => undefined);',
       },
     ],
   },
@@ -333,6 +333,50 @@ const intents: readonly Mutant[] = [
         file: "src/hypervisor/categories.ts",
         find: "  delaysMs: [30 * secondMs, minuteMs, 2 * minuteMs, 5 * minuteMs, 10 * minuteMs],",
         replace: "  delaysMs: [100],",
+      },
+    ],
+  },
+  {
+    name: "tries again every two seconds",
+    edits: [
+      {
+        file: "src/hypervisor/categories.ts",
+        find: "  delaysMs: [30 * secondMs, minuteMs, 2 * minuteMs, 5 * minuteMs, 10 * minuteMs],",
+        replace: "  delaysMs: [2_000],",
+      },
+    ],
+  },
+  {
+    name: "never waits longer the next time",
+    step: "crash a node",
+    edits: [
+      {
+        file: "src/hypervisor/categories.ts",
+        find: "  delaysMs: [30 * secondMs, minuteMs, 2 * minuteMs, 5 * minuteMs, 10 * minuteMs],",
+        replace: "  delaysMs: [30 * secondMs],",
+      },
+    ],
+  },
+  {
+    name: "calls a machine Ready whose hypervisor does not answer",
+    step: "cut off",
+    edits: [
+      {
+        file: `${controller}/status.ts`,
+        find: "function isUnreachable({ state, seen }: VmView): boolean {\n",
+        replace:
+          "function isUnreachable({ state, seen }: VmView): boolean {\n  if (state !== seen) return false;\n",
+      },
+    ],
+  },
+  {
+    name: "never restarts a machine for what waits for that",
+    step: "edit",
+    edits: [
+      {
+        file: `${controller}/plan-power.ts`,
+        find: "  const restart = planVmRestart(input, claim, found);\n",
+        replace: "  const restart = undefined;\n",
       },
     ],
   },

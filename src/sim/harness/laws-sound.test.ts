@@ -14,7 +14,11 @@ describe("the law that no part falls over", () => {
     ];
     for (const error of errors) {
       const line = `a run failed ${JSON.stringify({ key: "web", error: String(error) })}`;
-      assert.throws(() => demandSound(line), /law sound, .* a log says: a run failed/, String(error));
+      assert.throws(
+        () => demandSound(line),
+        /law sound, .* a log says: a run failed/,
+        String(error),
+      );
     }
   });
 
