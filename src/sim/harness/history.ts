@@ -6,14 +6,14 @@ import { demandNothingLeft, demandSilence, demandSmall, hasUntold } from "./endi
 import { Hands } from "./hands.ts";
 import { demandClosed, demandHeldFor, demandOwnAddresses } from "./laws-rest.ts";
 import { hearUncaught, unheard } from "./laws-sound.ts";
-import { isPaused, People } from "./people.ts";
-import { isReady } from "./readiness.ts";
+import { People } from "./people.ts";
+import { isPaused, isReady } from "./readiness.ts";
 import { Script, type Step } from "./script.ts";
 import { isDeleting, isSettledVm, isWell, tellVm } from "./settled.ts";
 import { demandSameAsPlain } from "./twin.ts";
 import { nextTurn } from "./turns.ts";
 import { healWorld, troubleMenu } from "./troubles.ts";
-import { Violation } from "./violation.ts";
+import { asError, Violation } from "./violation.ts";
 import { World, type Home, type WorldOptions } from "./world.ts";
 
 export interface HistoryOptions {
@@ -370,8 +370,4 @@ class History {
       world.clock.advance(nextMs);
     }
   }
-}
-
-function asError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }

@@ -1,7 +1,6 @@
 import type { Claim, VirtualMachine } from "../../api/index.ts";
 import { Patience } from "./laws-retry.ts";
-import { isPaused } from "./people.ts";
-import { isReady, isSaidReady } from "./readiness.ts";
+import { isPaused, isReady, isSaidReady } from "./readiness.ts";
 import type { ClaimChange, Records, VmChange } from "./records.ts";
 import type { Site } from "./site.ts";
 import { Violation } from "./violation.ts";
@@ -138,12 +137,16 @@ export class ObjectLaws {
   #hasLooked({ before, after }: VmChange): boolean {
     if (after === undefined || isSameStatus(before, after)) return false;
     const { uid = "" } = after.metadata;
-    const { externalId = "", hypervisor = "" } = after.status ?? {};
     const nowMs = this.#options.nowMs();
-    const lookedMs = this.#options.wires.get(hypervisor)?.lookedMs.get(externalId) ?? -Infinity;
     const sinceMs = Math.max(this.#statusMs.get(uid) ?? -Infinity, nowMs - observationMs);
     this.#statusMs.set(uid, nowMs);
-    return isReady(after) && !isPaused(after) && lookedMs > sinceMs;
+    return isReady(after) && !isPaused(after) && this.#lookedMs(after) > sinceMs;
+  }
+
+  /** When somebody was last told how its machine is. */
+  #lookedMs({ status }: VirtualMachine): number {
+    const { externalId = "", hypervisor = "" } = status ?? {};
+    return this.#options.wires.get(hypervisor)?.lookedMs.get(externalId) ?? -Infinity;
   }
 
   #demandSeen(vm: VirtualMachine): void {

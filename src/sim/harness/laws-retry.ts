@@ -9,6 +9,8 @@ const delaysMs = [30_000, 60_000, 120_000, 300_000, 600_000] as const;
 const least = 0.8;
 const roundingMs = 1_000;
 
+type Failure = NonNullable<NonNullable<VirtualMachine["status"]>["failure"]>;
+
 /** Failures of the same kind, one after the other, and what was declared meanwhile. */
 interface Row {
   readonly kind: string;
@@ -23,26 +25,37 @@ interface Row {
 export class Patience {
   readonly #rows = new Map<string, Row>();
 
-  atChange({ metadata, status }: VirtualMachine): void {
-    const { uid = "", name } = metadata;
-    const { failure } = status ?? {};
+  atChange(vm: VirtualMachine): void {
+    const { uid = "", name } = vm.metadata;
+    const failure = vm.status?.failure;
+    const row = this.#rows.get(uid);
     if (failure === undefined || !retried.has(failure.category)) {
       this.#rows.delete(uid);
       return;
     }
-    const { category, step, lastAt, nextRetryAt } = failure;
-    // A person's word, or another declaration, starts from the beginning.
-    const word = metadata.annotations?.[annotations.reconcileAt];
-    const kind = JSON.stringify([category, step, metadata.generation, word]);
-    const row = this.#rows.get(uid);
-    const isNew = row?.lastAt !== lastAt;
-    const count = (row?.kind === kind ? row.count : 0) + (isNew ? 1 : 0);
-    this.#rows.set(uid, { kind, lastAt, count });
-    if (!isNew || nextRetryAt === undefined) return;
-    const waitsMs = Date.parse(nextRetryAt) - Date.parse(lastAt);
-    const delayMs = delaysMs[Math.min(count, delaysMs.length) - 1] ?? delaysMs[0];
-    if (waitsMs >= delayMs * least - roundingMs) return;
-    const what = `${name} fails with ${category} for the ${count}. time`;
-    throw new Violation(6, `${what}, and waits ${waitsMs} ms where ${delayMs} are due`);
+    const next = rowAfter(row, failure, declarationOf(vm));
+    this.#rows.set(uid, next);
+    if (row?.lastAt !== next.lastAt) demandWait(`${name}`, failure, next.count);
   }
+}
+
+/** A person's word, or another declaration, starts from the beginning. */
+function declarationOf({ metadata }: VirtualMachine): string {
+  return `${metadata.generation} ${metadata.annotations?.[annotations.reconcileAt]}`;
+}
+
+function rowAfter(row: Row | undefined, failure: Failure, declaration: string): Row {
+  const { category, step, lastAt } = failure;
+  const kind = `${category} ${step} ${declaration}`;
+  const before = row?.kind === kind ? row.count : 0;
+  return { kind, lastAt, count: before + (row?.lastAt === lastAt ? 0 : 1) };
+}
+
+function demandWait(name: string, { category, lastAt, nextRetryAt }: Failure, count: number): void {
+  if (nextRetryAt === undefined) return;
+  const waitsMs = Date.parse(nextRetryAt) - Date.parse(lastAt);
+  const delayMs = delaysMs[Math.min(count, delaysMs.length) - 1] ?? delaysMs[0];
+  if (waitsMs >= delayMs * least - roundingMs) return;
+  const what = `${name} fails with ${category} for the ${count}. time`;
+  throw new Violation(6, `${what}, and waits ${waitsMs} ms where ${delayMs} are due`);
 }

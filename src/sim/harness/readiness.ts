@@ -1,3 +1,4 @@
+import { annotations } from "../../api/index.ts";
 import type { VirtualMachine } from "../../api/index.ts";
 
 /** Ready, and that was said of what is declared now. */
@@ -21,4 +22,8 @@ export function mayWait({ spec, status }: VirtualMachine): boolean {
   });
   const isAllowed = spec.updatePolicy === "Live" || spec.powerState === "Suspended";
   return isSaid === true && isAllowed;
+}
+
+export function isPaused({ metadata }: Pick<VirtualMachine, "metadata">): boolean {
+  return metadata.annotations?.[annotations.paused] === "true";
 }

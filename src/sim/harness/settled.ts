@@ -1,6 +1,5 @@
 import type { VirtualMachine } from "../../api/index.ts";
-import { isPaused } from "./people.ts";
-import { isReady } from "./readiness.ts";
+import { isPaused, isReady } from "./readiness.ts";
 
 /** As declared, and nobody deletes it. */
 export function isWell(vm: VirtualMachine): boolean {

@@ -1,4 +1,4 @@
-import { say, siteOf, type Trouble, type TroubleMakers } from "./trouble.ts";
+import { siteOf, type Trouble, type TroubleMakers } from "./trouble.ts";
 import type { Weather } from "./wire.ts";
 
 /** What the network does, for some seconds and to one of the clusters. */
@@ -23,8 +23,8 @@ function forAWhile(
 }
 
 /**
- * For a while; or, as often, until something is sent that changes something, and then surely to
- * that: most of what passes in some seconds are questions, to which it does nothing.
+ * For a while; or, as often, not before something is sent that changes something, to either of the
+ * clusters, and then surely: most of what passes in some seconds are questions.
  */
 function untilWrite(
   makers: TroubleMakers,
@@ -34,11 +34,9 @@ function untilWrite(
   const meanwhile = forAWhile(makers, what, set);
   return () => {
     if (makers.dice.chance(0.5)) return meanwhile();
-    const site = siteOf(makers);
-    const weather = makers.world.weather.get(site.name);
-    if (weather === undefined) throw new Error(`there is no ${site.name}`);
-    say(makers, site, `${what}, at the next change`);
-    weather.nextWrite = fate;
+    const { trace, weather: weathers } = makers.world;
+    trace.say("weather", () => `${what}, at the next change of each cluster`);
+    for (const weather of weathers.values()) weather.nextWrite = fate;
   };
 }
 

@@ -2,7 +2,7 @@ import { virtualMachineKind, type VirtualMachine } from "../../api/index.ts";
 import { isReady, mayWait } from "./readiness.ts";
 import { differencesOf, shapeOf } from "./shape.ts";
 import { nextTurn } from "./turns.ts";
-import { Violation } from "./violation.ts";
+import { asError, Violation } from "./violation.ts";
 import { World, type WorldOptions } from "./world.ts";
 
 /** Nothing goes wrong there, so it takes a minute or two. */
@@ -18,7 +18,7 @@ export async function demandSameAsPlain(world: World, options: WorldOptions): Pr
   if (vms.length === 0) return;
   const plain = new World({ ...options, home: "embedded", listen: undefined });
   await makePlainly(plain, vms);
-  if (plain.broken !== undefined) throw plain.broken;
+  if (plain.broken !== undefined) throw asError(plain.broken);
   for (const vm of vms) {
     const twin = [...plain.records.vms.values()].find(({ metadata }) => {
       return metadata.name === vm.metadata.name;

@@ -27,3 +27,7 @@ export class Violation extends Error {
     this.law = law;
   }
 }
+
+export function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}
