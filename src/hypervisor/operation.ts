@@ -305,6 +305,11 @@ export interface RemoveVolume {
   readonly claim: ClaimedMachine;
   readonly node: string;
   readonly volume: string;
+  /**
+   * No object has seen to it for a while: any machine, on any node, may refer to it by now. So all
+   * of them are asked, their snapshots too, whatever that costs.
+   */
+  readonly isStray?: boolean;
 }
 
 /**
@@ -366,4 +371,6 @@ export interface RemoveSeed {
   readonly node: string;
   readonly storage: string;
   readonly fileName: string;
+  /** As of a volume: any machine may hold it by now, so all of them are asked. */
+  readonly isStray?: boolean;
 }

@@ -4,7 +4,14 @@ import { type Person, systemPerson } from "../connect/person.ts";
 import { serverOptions, withServer } from "../objects/connect.ts";
 import { type Machine, systemMachine } from "../objects/machine.ts";
 import { asDocument, nameLine, readOutput } from "../objects/output.ts";
-import { type Deciding, refuseUnless, waitForAll, writeDecision } from "../orphans/decide.ts";
+import {
+  type Deciding,
+  goneAdopted,
+  goneUndestroyed,
+  refuseUnless,
+  waitForAll,
+  writeDecision,
+} from "../orphans/decide.ts";
 import { named, readOrphans } from "../orphans/orphans.ts";
 import { showRows, showWhole, totalText } from "../orphans/show.ts";
 
@@ -107,7 +114,9 @@ async function adopt(deciding: Deciding, chosen: readonly Orphan[]): Promise<num
   refuseUnless(orphan, "Adopt");
   const { namespace, name } = adopterOf(word, server.namespace);
   await writeDecision(deciding, orphan, { decision: "Adopt", adoptAs: { namespace, name } });
-  const code = await waitForAll(deciding, [orphan]);
+  const code = await waitForAll(deciding, [orphan], () => {
+    return goneAdopted(deciding, orphan, { namespace, name });
+  });
   if (code === exitCodes.ok) call.terminal.note(`See berth why vm/${name} -n ${namespace}`);
   return code;
 }
@@ -136,7 +145,7 @@ async function destroy(
     return exitCodes.ok;
   }
   for (const orphan of agreed) await writeDecision(deciding, orphan, { decision: "Destroy" });
-  return waitForAll(deciding, agreed);
+  return waitForAll(deciding, agreed, goneUndestroyed);
 }
 
 /** What is not provably ours has to be named by the id that it has on the hypervisor. */

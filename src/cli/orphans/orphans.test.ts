@@ -168,6 +168,49 @@ describe("berth orphans destroy", () => {
   });
 });
 
+describe("an Orphan that goes while its end is waited for", () => {
+  /** Whoever takes it away does so as soon as the decision is written. */
+  async function ranUntilGone(args: readonly string[]): Promise<Ran> {
+    const running = run(args);
+    for (let turn = 0; turn < 1000; turn += 1) {
+      await new Promise((resolve) => setImmediate(resolve));
+      const spec = (await decided("o-1")) as Orphan["spec"];
+      if (spec.decision !== undefined) break;
+    }
+    await bench.write("DELETE", `${path}/o-1`, {});
+    return running;
+  }
+
+  it("was not destroyed, unless it says what was reclaimed", async () => {
+    await found("o-1", {});
+    const { code, out, notes } = await ranUntilGone(["destroy", volume, "--yes"]);
+    assert.equal(code, 1);
+    assert.match(notes.join("\n"), /vm-200-disk-0: not destroyed by Berth, and no orphan any more/);
+    assert.deepEqual(
+      out.filter((line) => line.includes("done")),
+      [],
+    );
+  });
+
+  it("was adopted if its machine is declared, and not otherwise", async () => {
+    const args = ["adopt", "104", "--as", "default/web"];
+    const machine = { kind: "Machine" as const, externalId: "104" };
+    await found("o-1", machine, { allowedDecisions: ["Adopt"] });
+    const failed = await ranUntilGone(args);
+    assert.equal(failed.code, 1);
+    assert.match(failed.notes.join("\n"), /104: not adopted, and no orphan any more/);
+    await found("o-1", machine, { allowedDecisions: ["Adopt"] });
+    await bench.write("POST", "/apis/berth.dev/v1alpha1/namespaces/default/virtualmachines", {
+      apiVersion: "berth.dev/v1alpha1",
+      kind: "VirtualMachine",
+      metadata: { name: "web" },
+      spec: { hypervisorRef: { name: "lab" }, adopt: "Only", externalId: "104" },
+    });
+    const { code, out } = await ranUntilGone(args);
+    assert.deepEqual([code, out], [0, ["104: adopted as default/web"]]);
+  });
+});
+
 describe("berth orphans adopt and keep", () => {
   it("write the decision, for one machine and with the object that it becomes", async () => {
     const allowedDecisions = ["Keep" as const, "Adopt" as const];

@@ -6,3 +6,4 @@ export {
   type FailureMoment,
   type StatusFailure,
 } from "./describe-failure.ts";
+export { clearingOf, deadLock, lockText } from "./locks.ts";

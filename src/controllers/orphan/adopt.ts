@@ -6,8 +6,9 @@ import { ApiError } from "../../kernel/status.ts";
 import { again, stalled, type Outcome } from "../../runtime/index.ts";
 import { isHeld } from "../claims/index.ts";
 import { declarationOf } from "./adoption.ts";
+import { perform } from "./effects.ts";
 import type { OrphanOperation } from "./status.ts";
-import { holdClaim } from "./steps.ts";
+import { holdClaim, prepareLocked } from "./steps.ts";
 import { unlessGone } from "./sweep.ts";
 import { failOrphan, removeOrphan, writeOrphan, type OrphanTurn } from "./turn.ts";
 
@@ -75,11 +76,9 @@ async function letGo(turn: OrphanTurn, claim: Claim, machine: Machine): Promise<
   const denied = deniedTo(turn, machine) ?? (await refusalOf(turn, machine));
   if (denied === "there") return again("Exists", soonMs);
   if (denied !== undefined) return failOrphan(turn, denied);
-  if (machine.lock !== undefined) {
-    await writeOrphan(turn, { is: "waiting", name: `the lock: ${machine.lock.detail}` });
-    return again("Locked", lookMs);
-  }
   if (!deps.fence.mayWrite()) return again("Fenced", soonMs);
+  const locked = prepareLocked(turn, claim, machine);
+  if (locked !== undefined) return perform(turn, locked, "Adopting");
   const at = { node: machine.node, version: machine.version };
   const intent = `Let the machine ${orphan.spec.externalId} go, so that it can be adopted.`;
   const nowMs = deps.clock.nowMs();

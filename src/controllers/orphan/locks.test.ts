@@ -1,12 +1,24 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { orphanKind } from "../../api/index.ts";
+import type { Orphan } from "../../api/index.ts";
 import type { ProxmoxModel } from "../../sim/index.ts";
 import { tokenName, tokenUser } from "../../sim/index.ts";
 import { eventsOf } from "../testing/events.ts";
 import { openProxmox, type SimulatedWorld } from "../testing/simulated-proxmox.ts";
 import { condition, createVm, getVm, isReady, until } from "../testing/world.ts";
-import { disks, longMs, orphanOf, ready, slow, waitForOrphan } from "./testing.ts";
+import {
+  configure,
+  decide,
+  disks,
+  longMs,
+  orphanOf,
+  ready,
+  reasonOf,
+  slow,
+  strip,
+  waitForOrphan,
+} from "./testing.ts";
 
 const unlock = { username: "root@pam", password: "secret" };
 const own = `${tokenUser}!${tokenName}`;
@@ -89,6 +101,87 @@ describe("a lock that outlived its task", () => {
     assert.equal(lockOf(stage, id), "migrate");
     assert.equal(logins(stage), 0);
     assert.equal(await orphanOf(world, id), undefined);
+  });
+});
+
+describe("a dead lock on a machine whose object is gone", () => {
+  const adoptAs = { namespace: "default", name: "site" };
+
+  async function openLocked(
+    options: Parameters<typeof openProxmox>[1],
+  ): Promise<{ stage: SimulatedWorld; id: string; orphan: Orphan }> {
+    const stage = await openProxmox("8.4", options);
+    const { world, proxmox } = stage;
+    const entry = { namespace: "*", adopt: true, externalId: true };
+    await configure(world, { allow: [{ ...entry, storages: ["*"], networks: ["*"] }] });
+    world.start(slow);
+    const id = await ready(stage, "web", { powerState: "Stopped" });
+    await strip(world, "web");
+    leaveLock(proxmox, id);
+    return { stage, id, orphan: await waitForOrphan(world, id) };
+  }
+
+  async function toldUnlocks({ world }: SimulatedWorld): Promise<string[]> {
+    const told = (await eventsOf(world.client)).filter(({ reason }) => reason === "UnlockUsed");
+    return told.map(({ note }) => note);
+  }
+
+  it("is cleared with root's own login before the machine is destroyed, and that is told", async () => {
+    const { stage, id, orphan } = await openLocked({ unlock });
+    const { world, proxmox } = stage;
+    await decide(world, orphan, { decision: "Destroy" });
+    const isGone = await until(world, async () => reasonOf(await orphanOf(world, id)) === "Gone");
+    assert.ok(isGone, JSON.stringify((await orphanOf(world, id))?.status));
+    assert.deepEqual(Object.keys(proxmox.cluster.state.guests), []);
+    const told = await toldUnlocks(stage);
+    assert.equal(told.length, 1);
+    assert.match(told[0] ?? "", /^Clear the lock \(migrate\) .*:qmigrate:/);
+    assert.equal(logins(stage), 1);
+  });
+
+  it("is cleared before the machine is adopted", async () => {
+    const { stage, orphan } = await openLocked({ unlock });
+    const { world } = stage;
+    await decide(world, orphan, { decision: "Adopt", adoptAs });
+    const isThere = await until(world, async () => isReady(await getVm(world.client, "site")));
+    assert.ok(isThere, JSON.stringify(await orphanOf(world, orphan.spec.externalId)));
+    assert.equal((await toldUnlocks(stage)).length, 1);
+  });
+
+  it("is shown with the command where no account may, and what was decided goes on after it", async () => {
+    for (const said of [{ decision: "Destroy" }, { decision: "Adopt", adoptAs }] as const) {
+      const { stage, id, orphan } = await openLocked({});
+      const { world, proxmox } = stage;
+      await decide(world, orphan, said);
+      await until(world, async () => reasonOf(await orphanOf(world, id)) === "LockError");
+      const { failure } = (await orphanOf(world, id))?.status ?? {};
+      assert.match(failure?.remedy ?? "", new RegExp(`as root: qm unlock ${id}$`));
+      assert.equal(logins(stage), 0);
+      proxmox.setLock(Number(id), undefined);
+      const isOver = async (): Promise<boolean> => {
+        const now = await orphanOf(world, id);
+        return now === undefined || reasonOf(now) === "Gone";
+      };
+      assert.ok(await until(world, isOver, longMs), said.decision);
+    }
+  });
+
+  it("that stands there again each time is not cleared for ever", async () => {
+    const again: { setLock?: () => void } = {};
+    const { stage, id, orphan } = await openLocked({
+      unlock,
+      between: async (request, send) => {
+        const reply = await send(request);
+        if (request.method === "PUT" && request.path.endsWith("/config")) again.setLock?.();
+        return reply;
+      },
+    });
+    const { world, proxmox } = stage;
+    again.setLock = () => proxmox.setLock(Number(id), "migrate");
+    await decide(world, orphan, { decision: "Destroy" });
+    await until(world, async () => reasonOf(await orphanOf(world, id)) === "LockError");
+    assert.equal(reasonOf(await orphanOf(world, id)), "LockError");
+    assert.equal(logins(stage), 3);
   });
 });
 

@@ -99,6 +99,7 @@ function judged(given: Given): string[] {
     identities: new Set(),
     seen: new Map(),
     imageFiles: new Set(),
+    taken: new Set(),
     blocked: new Map(),
     mayUnlock: false,
     ...given,
@@ -283,6 +284,14 @@ const volumeCases: Readonly<Record<string, Case>> = {
     },
     finds: [],
   },
+  "is the disk of a declared machine that takes it, whatever Claim names it": {
+    given: {
+      survey: { volumes },
+      claims: [claim({ volumes: known })],
+      taken: new Set(["s:vm-200-disk-0"]),
+    },
+    finds: [],
+  },
   "is kept by a keeper": {
     given: { survey: { volumes }, claims: [claim({ role: "Keeper", volumes: known })] },
     finds: [],
@@ -322,6 +331,30 @@ const fileCases: Readonly<Record<string, Case>> = {
     given: {
       survey: { files: [disc], machines: [{ ...machine, discs: [disc.volume] }] },
       claims: [claim({ state: "Released" })],
+    },
+    finds: [],
+  },
+  "stays in the drive of a machine that lost its object": {
+    given: {
+      survey: { files: [disc], machines: [{ ...machine, discs: [disc.volume] }] },
+      claims: [claim({})],
+    },
+    finds: [],
+  },
+  "stays in anybody's drive": {
+    given: {
+      survey: {
+        files: [disc],
+        machines: [
+          {
+            externalId: "300",
+            node: "n2",
+            content: "Machine",
+            power: "Running",
+            discs: [disc.volume],
+          },
+        ],
+      },
     },
     finds: [],
   },

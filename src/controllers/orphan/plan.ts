@@ -2,6 +2,7 @@ import type { Claim, ClaimSpec } from "../../api/index.ts";
 import { imageChecksum, seedIdentity } from "../../hypervisor/index.ts";
 import type {
   Lock,
+  Machine,
   Mark,
   Seen,
   Survey,
@@ -27,6 +28,8 @@ export interface SweepInput {
   readonly seen: ReadonlyMap<string, Seen>;
   /** Names of image files that any VMImage means. */
   readonly imageFiles: ReadonlySet<string>;
+  /** Volumes that declared machines take as their disks. */
+  readonly taken: ReadonlySet<string>;
   /** Who waits for the volumes of an id to go, by the id. */
   readonly blocked: ReadonlyMap<string, readonly string[]>;
   /** Whether locks of ours can be cleared here. */
@@ -118,10 +121,15 @@ function heldFinds(input: SweepInput, machine: SurveyedMachine, claim: Claim): F
     const { machine: whole } = seen;
     const { mark, power, lock } = whole;
     const found = { ...machine, power, identity: spec.identity };
-    const sizeBytes = whole.volumes.reduce((sum, { sizeBytes: size = 0 }) => sum + size, 0);
+    const sizeBytes = ownBytes(whole);
     return [machineFind({ ...found, sizeBytes }, { ownership: "Ours", claim, mark, lock })];
   }
   return seen?.at === "opaque" ? deadHusk(input, machine, { claim, lock: seen.lock }) : [];
+}
+
+/** What goes with it: a volume of another id that it holds is not freed. */
+function ownBytes({ volumes }: Machine): number {
+  return volumes.reduce((sum, { sizeBytes = 0, isOwn }) => sum + (isOwn ? sizeBytes : 0), 0);
 }
 
 /** An empty reservation that was given up: the Claim goes on saying where it is. */
@@ -143,6 +151,7 @@ function deadHusk(
 }
 
 function volumeFinds(input: SweepInput, volume: SurveyedVolume, claim: Claim | undefined): Find[] {
+  if (input.taken.has(volume.volume)) return [];
   const blocks = input.blocked.get(volume.externalId) ?? [];
   const knowing = input.claims.find(({ spec }) => names(spec, volume.volume));
   if (knowing !== undefined) {
@@ -174,22 +183,15 @@ function fileFinds(input: SweepInput, file: SurveyedFile): Find[] {
     const isMeant = input.imageFiles.has(file.fileName);
     return isMeant || imageChecksum(file.fileName) === undefined ? [] : [fileFind(file, {})];
   }
-  if (input.identities.has(identity)) return [];
+  if (input.identities.has(identity) || isInDrive(input, file)) return [];
   const claim = input.claims.find(({ spec }) => spec.identity === identity);
   if (claim === undefined) return [fileFind(file, { identity })];
-  const isKept = isLetGoWithIt(input, claim.spec, file) || input.isDeclared(claim.spec);
-  return isKept ? [] : [fileFind(file, { identity, claim })];
+  return input.isDeclared(claim.spec) ? [] : [fileFind(file, { identity, claim })];
 }
 
-/** A machine that was let go keeps the disc in its drive. In no drive, nobody needs it. */
-function isLetGoWithIt(
-  { survey }: SweepInput,
-  { state, externalId }: ClaimSpec,
-  { volume }: SurveyedFile,
-): boolean {
-  const machine = survey.machines.find((one) => one.externalId === externalId);
-  const isInIt = machine?.content === "Known" || machine?.discs?.includes(volume) === true;
-  return state === "Released" && isInIt;
+/** Whoever's machine that is, and whatever it does: it is found when it was ejected. */
+function isInDrive({ survey }: SweepInput, { volume }: SurveyedFile): boolean {
+  return survey.machines.some(({ discs }) => discs?.includes(volume) === true);
 }
 
 /**

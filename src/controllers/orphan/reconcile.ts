@@ -1,11 +1,12 @@
 import type { Orphan } from "../../api/index.ts";
-import { formatTime } from "../../kernel/clock.ts";
+import type { Failure } from "../../hypervisor/index.ts";
 import { again, settled, stalled, type Outcome } from "../../runtime/index.ts";
 import { adopt } from "./adopt.ts";
 import { planOrphan, type OrphanNext } from "./decide.ts";
+import { lookAgain, perform, settle, waitFor, type Settled } from "./effects.ts";
 import { orphanName } from "./orphan-name.ts";
 import type { OrphanOperation } from "./status.ts";
-import { prepareDestruction, retireClaim, type Prepared } from "./steps.ts";
+import { prepareDestruction, retireClaim } from "./steps.ts";
 import {
   failOrphan,
   removeOrphan,
@@ -18,10 +19,7 @@ import {
 const unseenMs = 30_000;
 const listMs = 1_000;
 const taskMs = 1_000;
-const blockedMs = 5_000;
 const fencedMs = 1_000;
-/** A lost request may still take effect for so long. */
-const settleMs = 60_000;
 /** What was reclaimed can be read for so long. */
 const goneMs = 60 * 60_000;
 
@@ -89,9 +87,23 @@ async function settleOperation(turn: OrphanTurn): Promise<Outcome | Settled | un
   if (memory.settled?.operationId === operation.id) return memory.settled;
   if (operation.task === undefined) return settleLost(turn, operation);
   const view = await connection.driver.look(operation.task);
-  if (view.state === "running" || view.state === "unknown") return again(operation.step, taskMs);
-  if (view.state === "failed") return failOrphan(turn, view.failure);
-  return settle(turn, operation);
+  switch (view.state) {
+    case "running":
+    case "unknown":
+      return again(operation.step, taskMs);
+    case "succeeded":
+    case "warned":
+      return settle(turn, operation);
+    case "lost":
+      // It has ended, whatever it did: listing everything tells.
+      return settle(turn, operation, view.cause);
+    case "blocked":
+      return waitFor(turn, view.waitsFor);
+    case "changed":
+      return lookAgain(turn);
+    case "failed":
+      return failOrphan(turn, view.failure);
+  }
 }
 
 /** Nobody knows what became of it: until its deadline it may still take effect. */
@@ -99,15 +111,7 @@ function settleLost(turn: OrphanTurn, operation: OrphanOperation): Outcome | Set
   const nowMs = turn.deps.clock.nowMs();
   const deadlineMs = Date.parse(operation.deadline ?? operation.since);
   if (nowMs < deadlineMs) return again("Unconfirmed", deadlineMs - nowMs);
-  return settle(turn, operation);
-}
-
-type Settled = NonNullable<OrphanMemory["settled"]>;
-
-/** Its work is over: a sweep that begins from now on sees what it did. */
-function settle({ memory, sweep }: OrphanTurn, { id }: OrphanOperation): Settled {
-  memory.settled = { operationId: id, atSweep: sweep.begun };
-  return memory.settled;
+  return settle(turn, operation, "no answer came");
 }
 
 /** The one place where what was decided becomes what is done. */
@@ -124,7 +128,7 @@ async function act(turn: OrphanTurn, next: OrphanNext): Promise<Outcome> {
     case "wait":
       return again("Wait", taskMs);
     case "vain":
-      return failOrphan(turn, inVain(orphan));
+      return failOrphan(turn, inVain(turn));
     case "rest":
       await writeOrphan(turn, { is: next.as });
       return settled;
@@ -139,68 +143,9 @@ async function act(turn: OrphanTurn, next: OrphanNext): Promise<Outcome> {
 }
 
 async function destroy(turn: OrphanTurn, byPolicy: boolean): Promise<Outcome> {
-  const { deps, orphan } = turn;
-  if (!deps.fence.mayWrite()) return again("Fenced", fencedMs);
+  if (!turn.deps.fence.mayWrite()) return again("Fenced", fencedMs);
   const prepared = await prepareDestruction(turn);
-  switch (prepared.do) {
-    case "begin":
-      return begin(turn, prepared, byPolicy);
-    case "fail":
-      return failOrphan(turn, prepared.failure);
-    case "wait":
-      await writeOrphan(turn, { is: "waiting", name: prepared.name });
-      return again("Waiting", blockedMs);
-    case "look":
-      deps.sweeps.hurry(orphan.spec.hypervisor);
-      return again("Changed", blockedMs);
-  }
-}
-
-/** The intent is in the status before the hypervisor hears of it. */
-async function begin(
-  turn: OrphanTurn,
-  { operation: effect, intent, step }: Prepared & { do: "begin" },
-  byPolicy: boolean,
-): Promise<Outcome> {
-  const { deps, connection } = turn;
-  const nowMs = deps.clock.nowMs();
-  const operation: OrphanOperation = {
-    id: deps.random.uuid(),
-    step,
-    intent,
-    attempt: (turn.orphan.status?.failure?.attempts ?? 0) + 1,
-    since: formatTime(nowMs),
-    // Times in the API are whole seconds, rounded down: one more is the same or later.
-    deadline: formatTime(nowMs + settleMs + 1_000),
-  };
-  const reason = byPolicy ? "DestroyingByPolicy" : "Destroying";
-  const state = { is: "working", reason, message: intent } as const;
-  await writeOrphan(turn, state, operation);
-  deps.events.event(turn.orphan, { type: "Normal", reason, message: intent });
-  const begun = await connection.driver.begin(effect, deps.fence);
-  switch (begun.outcome) {
-    case "done":
-      settle(turn, operation);
-      return again(step);
-    case "task":
-      await writeOrphan(turn, state, { ...operation, task: begun.task });
-      return again(step, taskMs);
-    case "refused":
-      return failOrphan(turn, begun.failure);
-    case "blocked":
-      await writeOrphan(turn, { is: "waiting", name: begun.waitsFor.slice(0, 512) });
-      return again("Blocked", blockedMs);
-    case "changed":
-    case "progressed":
-      await writeOrphan(turn, { is: "waiting", name: "another look at it: it changed meanwhile" });
-      deps.sweeps.hurry(turn.orphan.spec.hypervisor);
-      return again("Changed", blockedMs);
-    case "fenced":
-      await writeOrphan(turn, { is: "waiting", name: "the lease of the controllers" });
-      return again("Fenced", fencedMs);
-    case "unknown":
-      return again("UnknownOutcome", settleMs);
-  }
+  return perform(turn, prepared, byPolicy ? "DestroyingByPolicy" : "Destroying");
 }
 
 /** It was listed again and is not there: only now is it gone, and its space free. */
@@ -221,7 +166,13 @@ async function finish(turn: OrphanTurn): Promise<Outcome> {
   return again("Gone", goneMs);
 }
 
-function inVain({ spec }: Orphan): Parameters<typeof failOrphan>[1] {
-  const message = `The hypervisor says that it was destroyed, and it is still there: ${spec.externalId}`;
-  return { category: "CreationFailed", message };
+/** It was listed again, and it is there: what is said of the attempt is what was heard of it. */
+function inVain({ orphan, memory }: OrphanTurn): Failure {
+  const { externalId } = orphan.spec;
+  const cause = memory.settled?.lost;
+  const message =
+    cause === undefined
+      ? `The hypervisor says that it was destroyed, and it is still there: ${externalId}`
+      : `Nobody says how the work that was to destroy it ended, and it is still there: ${externalId}`;
+  return { category: "CreationFailed", message, ...(cause === undefined ? {} : { cause }) };
 }

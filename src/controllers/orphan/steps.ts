@@ -3,17 +3,21 @@ import type { Claim } from "../../api/index.ts";
 import type { Failure, Machine, Operation, Seen } from "../../hypervisor/index.ts";
 import { objectKey } from "../../kernel/object.ts";
 import { claimName, isHeld } from "../claims/index.ts";
+import { clearingOf, deadLock, lockText } from "../failures/index.ts";
 import type { Find } from "./find.ts";
 import { unlessGone } from "./sweep.ts";
+import { takenOn } from "./taken.ts";
 import type { OrphanTurn } from "./turn.ts";
 
 /** What is to be begun, or why nothing is. */
 export type Prepared =
   | {
       readonly do: "begin";
-      readonly step: "Destroy";
+      readonly step: "Destroy" | "Unlock";
       readonly operation: Operation;
       readonly intent: string;
+      /** How often it was tried; absent: as often as it failed. */
+      readonly attempt?: number;
     }
   | { readonly do: "fail"; readonly failure: Failure }
   | { readonly do: "wait"; readonly name: string }
@@ -50,8 +54,9 @@ async function prepareMachine(turn: OrphanTurn, find: Find): Promise<Prepared> {
   if (seen.at === "unknown") return { do: "fail", failure: seen.failure };
   if (seen.at !== "ours") return { do: "look" };
   const { machine } = seen;
-  if (machine.lock !== undefined) return lockedMachine(machine);
   if (machine.power !== "Stopped") return { do: "look" };
+  const locked = prepareLocked(turn, claim, machine);
+  if (locked !== undefined) return locked;
   const recorded = await recordVolumes(turn, claim, machine);
   if (!recorded.ok) return { do: "fail", failure: recorded.failure };
   const { spec } = recorded.claim;
@@ -62,11 +67,26 @@ async function prepareMachine(turn: OrphanTurn, find: Find): Promise<Prepared> {
   return { do: "begin", step: "Destroy", operation, intent };
 }
 
-function lockedMachine({ lock, externalId }: Machine): Prepared {
-  if (lock?.state !== "Dead") return { do: "wait", name: `the lock: ${lock?.detail ?? ""}` };
-  const message = `The machine ${externalId} is locked, and the work that locked it has ended.`;
-  const { detail: cause, remedy = "Unlock it on the hypervisor." } = lock;
-  return { do: "fail", failure: { category: "LockError", message, cause, remedy } };
+/** How often a lock is cleared that stands there again, or whose clearing nobody confirmed. */
+const unlocksMax = 3;
+
+/**
+ * What a lock asks for before anything else: to wait; or to clear it as that of a declared machine,
+ * where it is dead and ours and an account may; or a person, who is told the command.
+ */
+export function prepareLocked(
+  { connection, orphan }: OrphanTurn,
+  { spec: claim }: Claim,
+  { lock, node, version }: Machine,
+): Prepared | undefined {
+  if (lock === undefined) return undefined;
+  if (lock.state !== "Dead") return { do: "wait", name: `the lock: ${lockText(lock)}` };
+  const { operation, intent } = clearingOf({ claim, at: { node, version } }, lock);
+  const last = orphan.status?.operation;
+  const attempt = last?.intent === intent ? last.attempt + 1 : 1;
+  const mayUnlock = connection.capabilities.includes("Unlock") && attempt <= unlocksMax;
+  if (!mayUnlock) return { do: "fail", failure: deadLock(claim, lock) };
+  return { do: "begin", step: "Unlock", operation, intent, attempt };
 }
 
 type Recorded =
@@ -140,27 +160,37 @@ async function prepareHusk(turn: OrphanTurn, { claim: name = "", node }: Find): 
   const operation = { kind: "clearHusk", claim: claim.spec, node, sinceMs } as const;
   const { externalId } = claim.spec;
   const intent = `Destroy the empty machine ${externalId}, with the account for unlocking.`;
-  const { events } = turn.deps;
-  events.event(turn.orphan, { type: "Warning", reason: "UnlockUsed", message: intent });
   return { do: "begin", step: "Destroy", operation, intent };
 }
 
 async function prepareVolume(turn: OrphanTurn, find: Find): Promise<Prepared> {
-  const { externalId: volume, node, fileName, storage = "", ownership } = find;
-  const intent = `Destroy the ${find.kind.toLowerCase()} ${volume} on ${node}.`;
-  if (ownership !== "Ours") {
-    // The word of the person who typed its id: the schema has compared it already.
-    const confirmed = turn.orphan.spec.confirm ?? "";
-    const operation = { kind: "discardVolume", node, volume, confirmed } as const;
-    return { do: "begin", step: "Destroy", operation, intent };
-  }
-  const claim = await readClaim(turn, find.claim ?? "");
-  if (claim === undefined || (await isDeclared(turn, claim))) return { do: "look" };
-  const operation: Operation =
-    find.kind === "Volume"
-      ? { kind: "removeVolume", claim: claim.spec, node, volume }
-      : { kind: "removeSeed", claim: claim.spec, node, storage, fileName: fileName ?? "" };
+  const { externalId: volume, node, kind } = find;
+  if (kind === "Volume" && (await isTaken(turn, volume))) return { do: "look" };
+  const operation = find.ownership === "Ours" ? await ofOurs(turn, find) : ofNobody(turn, find);
+  if (operation === undefined) return { do: "look" };
+  const intent = `Destroy the ${kind.toLowerCase()} ${volume} on ${node}.`;
   return { do: "begin", step: "Destroy", operation, intent };
+}
+
+/** On the word of the person who typed its id: the schema has compared it already. */
+function ofNobody({ orphan }: OrphanTurn, { externalId: volume, node }: Find): Operation {
+  return { kind: "discardVolume", node, volume, confirmed: orphan.spec.confirm ?? "" };
+}
+
+/** By the Claim that names it, as the server has it now. Undefined: an object has it after all. */
+async function ofOurs(turn: OrphanTurn, find: Find): Promise<Operation | undefined> {
+  const { externalId: volume, node, storage = "", fileName = "" } = find;
+  const claim = await readClaim(turn, find.claim ?? "");
+  if (claim === undefined || (await isDeclared(turn, claim))) return undefined;
+  const about = { claim: claim.spec, node, isStray: true } as const;
+  if (find.kind === "Volume") return { kind: "removeVolume", ...about, volume };
+  return { kind: "removeSeed", ...about, storage, fileName };
+}
+
+/** Whether an object declares, by now, that it takes the volume: what a sweep saw may be older. */
+async function isTaken({ deps, connection }: OrphanTurn, volume: string): Promise<boolean> {
+  const { items } = await deps.client.of(virtualMachineKind).list();
+  return takenOn(connection.name, items).has(volume);
 }
 
 /**

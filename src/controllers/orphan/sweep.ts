@@ -22,6 +22,7 @@ import { orphanName } from "./orphan-name.ts";
 import { claimsInDoubt, claimsLetGo, isKeeper, planFinds, type SweepInput } from "./plan.ts";
 import { claimsOfNothing, planRetiring, retireUnlessThere } from "./retiring.ts";
 import { planSightings } from "./sightings.ts";
+import { takenOn } from "./taken.ts";
 
 export interface SweepDeps {
   readonly client: Client;
@@ -172,6 +173,7 @@ function inputOf(
     identities: new Set(identities),
     seen: new Map(),
     imageFiles: new Set(deps.images.list().map(deps.imageFileOf)),
+    taken: takenOn(name, vms),
     blocked: blockedBy(deps.vms.byIndex("hypervisor", name)),
     mayUnlock: capabilities.includes("Unlock"),
   };

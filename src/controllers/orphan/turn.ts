@@ -52,7 +52,12 @@ export interface OrphanDeps {
 /** What a process remembers of an Orphan between runs. All of it can be lost. */
 export interface OrphanMemory {
   /** The operation whose work is over, and how many sweeps had begun by then. */
-  settled?: { readonly operationId: string; readonly atSweep: number };
+  settled?: {
+    readonly operationId: string;
+    readonly atSweep: number;
+    /** Nobody said how it ended: all that was heard of it. */
+    readonly lost?: string;
+  };
   /** Not before, unless a person says something else. */
   retry?: { readonly atMs: number; readonly generation: number };
   /** Since when it is known to be destroyed. */

@@ -23,6 +23,8 @@ const vainMax = 3;
  */
 export async function performStep(turn: ConnectedTurn, step: Step): Promise<Outcome> {
   const { deps, driver, memory, key, connection } = turn;
+  if (memory.lost?.intent === writtenIntent(step)) return failLost(turn, step);
+  delete memory.lost;
   if (isInVain(turn, step)) return failInVain(turn, step);
   if (!takeSlots(turn, step)) return waitInLine(turn, slotsOf(step, connection));
   if (!firstSteps.has(step.name)) endBeginning(turn);
@@ -65,21 +67,43 @@ async function waitForFence(turn: ConnectedTurn): Promise<Outcome> {
  * off, or a hypervisor that says done and is not. Then it is a failure like any other.
  */
 function isInVain({ memory, vm }: ConnectedTurn, { name, intent }: Step): boolean {
-  const times = memory.done?.intent === intent ? memory.done.times : 0;
+  const times = memory.done?.intent === writtenIntent({ intent }) ? memory.done.times : 0;
   return times >= (vm.status?.failure?.step === name ? 1 : vainMax);
 }
 
 function failInVain(turn: ConnectedTurn, { name, intent }: Step): Promise<Outcome> {
   const times = turn.memory.done?.times ?? 0;
-  turn.memory.done = { intent, times: 0 };
+  turn.memory.done = { intent: writtenIntent({ intent }), times: 0 };
   const message = `The hypervisor says that this was done, and the machine is not so: ${intent}`;
   const cause = `ended well ${times} times in a row, without effect`;
   return failVm(turn, { category: "CreationFailed", message, cause }, { step: name });
 }
 
+/**
+ * The worker was killed, or its end was not written down, and nothing is to be seen of the work. To
+ * begin anew at once would do the same without end, while a program of that worker may still be at
+ * it: this is a failure like any other, with its waits and its last attempt.
+ */
+function failLost(turn: ConnectedTurn, { name, intent }: Step): Promise<Outcome> {
+  const { lost } = turn.memory;
+  delete turn.memory.lost;
+  const message = `The task ended without a word, and this is not done: ${intent}`;
+  const remedy =
+    "Find out on the node what ends its workers: no memory left (journalctl -k), a full disk " +
+    "under /var/log, a restart of its services.";
+  const failure = {
+    category: "CreationFailed",
+    message,
+    cause: lost?.cause ?? "",
+    remedy,
+  } as const;
+  return failVm(turn, failure, { step: name });
+}
+
 function repeated({ memory, vm }: ConnectedTurn, { name, operation, intent }: Step): Operation {
   if (operation.kind !== "grow") return operation;
-  const isRepeated = memory.done?.intent === intent || vm.status?.failure?.step === name;
+  const isRepeated =
+    memory.done?.intent === writtenIntent({ intent }) || vm.status?.failure?.step === name;
   return { ...operation, isRepeated };
 }
 
@@ -146,16 +170,22 @@ function operationOf({ deps, vm }: ConnectedTurn, step: Step): StatusOperation {
   const nowMs = deps.clock.nowMs();
   const { failure, operation: old } = vm.status ?? {};
   const failed = failure?.step === step.name ? failure.attempts : 0;
-  const unsettled = old?.intent === step.intent ? old.attempt : 0;
+  const intent = writtenIntent(step);
+  const unsettled = old?.intent === intent ? old.attempt : 0;
   return {
     id: deps.random.uuid(),
     step: step.name,
-    intent: step.intent.slice(0, 1024),
+    intent,
     attempt: Math.max(failed, unsettled) + 1,
     since: formatTime(nowMs),
     // Times in the API are whole seconds, rounded down: one more is the same or later.
     deadline: formatTime(nowMs + stepTraits[step.name].settleMs + 1_000),
   };
+}
+
+/** As much of it as stands in a status. */
+function writtenIntent({ intent }: Pick<Step, "intent">): string {
+  return intent.slice(0, 1024);
 }
 
 export function restartHandled({ vm }: ConnectedTurn): { handledRestartAt?: string } {

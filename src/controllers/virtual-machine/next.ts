@@ -8,13 +8,12 @@ import type {
   Failure,
   Leftover,
   Lock,
-  LockWork,
   Machine,
   NewDisk,
   Seen,
   Shape,
 } from "../../hypervisor/index.ts";
-import { formatTime } from "../../kernel/clock.ts";
+import { clearingOf, deadLock, lockText } from "../failures/index.ts";
 import type { Seed } from "./seed.ts";
 import type { Step } from "./steps.ts";
 
@@ -218,28 +217,6 @@ export function stepOrWait(input: PlanInput, step: Step, lock: Lock | undefined)
   return unlockStep(input, step, lock) ?? { do: "fail", failure: deadLock(step.operation, lock) };
 }
 
-/** As much as the status keeps of what is waited for. */
-const lockTextMax = 512;
-
-/** A lock that is not ours to break: its word, who holds it and since when, or who left it. */
-export function lockText({ detail, task, sinceMs, others, remedy }: Lock): string {
-  const holder =
-    others ?? (task === undefined || sinceMs === undefined ? undefined : { task, sinceMs });
-  return `${detail}${holderText(holder)}${remedy === undefined ? "" : `. ${remedy}`}`.slice(
-    0,
-    lockTextMax,
-  );
-}
-
-function holderText(holder: Partial<LockWork> | undefined): string {
-  if (holder === undefined) return "";
-  const { task = "", sinceMs = 0, endedMs, end } = holder;
-  const since = formatTime(sinceMs);
-  if (endedMs === undefined) return `, held by the task ${task} since ${since}`;
-  const how = end === undefined ? "" : ` (${end})`;
-  return `, left by the task ${task}, which ended at ${formatTime(endedMs)}${how}`;
-}
-
 /** Where an account may, the lock goes first; it is proven dead once more in the same step. */
 function unlockStep(input: PlanInput, { operation }: Step, lock: Lock): Next | undefined {
   if (input.mayUnlock !== true || !("at" in operation)) return undefined;
@@ -249,21 +226,9 @@ function unlockStep(input: PlanInput, { operation }: Step, lock: Lock): Next | u
 export function unlocking(
   input: PlanInput,
   { claim, at }: { readonly claim: ClaimedMachine; readonly at: Basis },
-  { detail: lock, task }: Lock,
+  lock: Lock,
 ): Next {
-  const by = task === undefined ? "" : ` that the dead task ${task} left`;
-  const intent = `Clear the lock (${lock}) of the machine ${claim.externalId}${by}.`;
+  const { operation, intent } = clearingOf({ claim, at }, lock);
   if (isUnsettled(input) && input.open?.intent === intent) return waitForOpen(input);
-  const operation = { kind: "unlock", claim, at, lock } as const;
   return { do: "step", step: { name: "Unlock", operation, intent } };
-}
-
-export function deadLock(at: object, lock: Lock): Failure {
-  const id = "externalId" in at ? ` ${String(at.externalId)}` : "";
-  return {
-    category: "LockError",
-    message: `The machine${id} is locked, and the work that locked it has ended.`,
-    cause: lock.detail,
-    ...(lock.remedy === undefined ? {} : { remedy: lock.remedy }),
-  };
 }

@@ -9,7 +9,8 @@ import type {
   SeenDisk,
   Shape,
 } from "../../hypervisor/index.ts";
-import { basisOf, deadLock, isUnsettled, stepOrWait, waitForOpen } from "./next.ts";
+import { deadLock } from "../failures/index.ts";
+import { basisOf, isUnsettled, stepOrWait, waitForOpen } from "./next.ts";
 import type { KeeperView, Next, PlanInput } from "./next.ts";
 
 type ClaimVolume = NonNullable<ClaimSpec["volumes"]>[number];

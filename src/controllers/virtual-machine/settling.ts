@@ -109,8 +109,12 @@ async function lookAtTask(
       noteDone(turn, operation.intent);
       settle(turn);
       return undefined;
-    case "changed":
     case "lost":
+      // If the very same has to be done again, this attempt has failed.
+      memory.lost = { intent: operation.intent, cause: view.cause };
+      settle(turn);
+      return undefined;
+    case "changed":
       // It has ended, whatever it did: looking at the machine tells.
       learnPace(turn, operation);
       settle(turn);

@@ -100,6 +100,8 @@ export interface VmMemory {
   toldAway?: Failure["category"];
   /** What was last done and ended well, how often in a row, and the glance of that time. */
   done?: { readonly intent: string; readonly times: number; readonly glance?: Inventory };
+  /** What ended without a word, until a look tells whether it is to be done again. */
+  lost?: { readonly intent: string; readonly cause: string };
   /** What it waits for, and since when, on the monotonic clock. */
   waits?: { readonly name: string; readonly sinceMs: number };
   /** The guest was asked to shut down, and did not. */

@@ -108,6 +108,26 @@ const cases: readonly Case[] = [
     reason: "left over in a directory",
   },
   {
+    text: "zfs error: cannot create 'rpool/data/vm-200-disk-1': dataset already exists",
+    category: "CreationFailed",
+    reason: "a name that the hypervisor chose itself was taken in between",
+  },
+  {
+    text: 'lvcreate \'pve/vm-200-disk-0\' error:   Logical Volume "vm-200-disk-0" already exists in volume group "pve"',
+    category: "CreationFailed",
+    reason: "a name of LVM was taken in between",
+  },
+  {
+    text: "disk image '/var/lib/vz/images/200/vm-200-disk-0.qcow2' already exists",
+    category: "CreationFailed",
+    reason: "a name in a directory was taken in between",
+  },
+  {
+    text: "rbd create 'vm-200-disk-0' error: rbd: create error: (17) File exists",
+    category: "CreationFailed",
+    reason: "a name of Ceph was taken in between",
+  },
+  {
     text: "not enough free space (10240 < 20480)",
     category: "QuotaExceeded",
     reason: "LVM is full",

@@ -118,6 +118,13 @@ const rules: readonly ErrorRule[] = [
   image(/^owner VM \d+ not on local node$/),
   wrong(/ has wrong type '[^']+' - needs to be 'images' or 'import'$/),
 
+  // The hypervisor chose this name itself, as one that is not listed: the program of a worker that
+  // was killed has made the volume in between. The next try gets the next name.
+  outrun(/zfs error: cannot create '[^']+\/vm-\d+-disk-\d+': dataset already exists$/),
+  outrun(/disk image '[^']+\/vm-\d+-disk-\d+\.\w+' already exists$/),
+  outrun(/ {3}Logical Volume "vm-\d+-disk-\d+" already exists in volume group/),
+  outrun(/rbd create '[^']*vm-\d+-disk-\d+' error: .*File exists/),
+
   // Left over from a machine that had the id before: the name of a volume is taken.
   orphaned(/zfs error: cannot create '[^']+': dataset already exists$/),
   orphaned(/disk image '[^']+' already exists$/),
@@ -264,6 +271,16 @@ function wrong(text: RegExp): ErrorRule {
 
 function image(text: RegExp): ErrorRule {
   return { text, category: "ImageNotFound" };
+}
+
+function outrun(text: RegExp): ErrorRule {
+  return {
+    text,
+    category: "CreationFailed",
+    remedy:
+      "Berth tries again, and the hypervisor then takes another name. If it stays so, the storage " +
+      "has something under this name that it does not list: look on its node.",
+  };
 }
 
 function orphaned(text: RegExp): ErrorRule {

@@ -156,6 +156,40 @@ describe("removing a volume", () => {
     assert.deepEqual(server.writes, []);
   });
 
+  it("that nobody saw to for a while asks for the snapshots of all machines, and no other", async () => {
+    const others = [{ type: "qemu", vmid: 300, node: "pve2" }];
+    const other = "/nodes/pve2/qemu/300";
+    const scene = {
+      ...script({ listed: stray, others }),
+      [`GET ${other}/config`]: data({ digest: "x" }),
+      [`GET ${other}/snapshot`]: data([{ name: "before" }, { name: "current" }]),
+      [`GET ${other}/snapshot/before/config`]: data({ scsi1: `zfs:vm-${id}-disk-1` }),
+      [path]: data(upid("imgdel", `${id}@zfs`)),
+    };
+    const seenTo = new ScriptedServer(scene);
+    assert.equal((await driver(seenTo).begin(operation, open)).outcome, "task");
+    const server = new ScriptedServer(scene);
+    const begun = await driver(server).begin({ ...operation, isStray: true }, open);
+    assert(begun.outcome === "refused" && begun.failure.category === "IdentityConflict");
+    assert.deepEqual(server.writes, []);
+    const reads = (of: ScriptedServer): number => {
+      return of.requests.filter(({ path: asked }) => asked.startsWith(`${other}/snapshot`)).length;
+    };
+    assert.deepEqual([reads(seenTo), reads(server)], [0, 2]);
+  });
+
+  it("removes nothing while a machine that was listed is not where it was", async () => {
+    const others = [{ type: "qemu", vmid: 300, node: "pve2" }];
+    const text = "Configuration file 'nodes/pve2/qemu-server/300.conf' does not exist";
+    const server = new ScriptedServer({
+      ...script({ listed: stray, others }),
+      "GET /nodes/pve2/qemu/300/config": error(500, text),
+    });
+    const begun = await driver(server).begin(operation, open);
+    assert(begun.outcome === "refused" && begun.failure.category === "UnknownOutcome");
+    assert.deepEqual(server.writes, []);
+  });
+
   it("removes nothing while a machine's config cannot be read", async () => {
     const others = [{ type: "qemu", vmid: 300, node: "pve2" }];
     const server = new ScriptedServer({

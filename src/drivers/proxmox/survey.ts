@@ -94,8 +94,10 @@ async function surveyMachine(
   };
 }
 
+/** Also what only goes with the next start: until then it is in its drive. */
 function discsOf(config: WholeConfig): string[] {
-  const files = drivesOf(config).map(([, text]) => property(parseProperties(text, "file"), "file"));
+  const drives = [...drivesOf(config), ...config.pending.leavingDrives];
+  const files = drives.map(([, text]) => property(parseProperties(text, "file"), "file"));
   return files.filter((file) => file !== undefined).filter((file) => file.includes(":iso/"));
 }
 

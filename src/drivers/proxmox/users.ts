@@ -1,5 +1,5 @@
 import { answered, failed } from "../../hypervisor/index.ts";
-import type { Answer } from "../../hypervisor/index.ts";
+import type { Answer, Failure } from "../../hypervisor/index.ts";
 import type { WholeConfig } from "./config-reader.ts";
 import type { DriverContext } from "./context.ts";
 import { readFailureOf } from "./errors.ts";
@@ -25,7 +25,7 @@ export async function userOf(
     const place = { node: textOf(row, "node"), externalId: textOf(row, "vmid") };
     const read = await context.configs.read(place);
     if (read.type === "failed") return failed(read.failure);
-    if (read.type === "notHere") continue;
+    if (read.type === "notHere") return failed(moved(place.externalId, volume));
     const { config } = read;
     const volumes = withSnapshots
       ? await referencedVolumes(context.api, place, config)
@@ -36,6 +36,12 @@ export async function userOf(
     }
   }
   return answered(undefined);
+}
+
+/** It was listed a moment ago: it went, or it is on its way to another node with all its drives. */
+function moved(externalId: string, volume: string): Failure {
+  const message = `VM ${externalId} moved or went while it was asked whether it uses ${volume}`;
+  return { category: "UnknownOutcome", message };
 }
 
 function volumesNow(config: WholeConfig): readonly string[] {

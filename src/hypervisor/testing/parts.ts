@@ -185,8 +185,10 @@ export const parts: Laws = {
     for (const _ of [1, 2]) await bench.succeed({ kind: "putSeed", ...file, content });
     const seed = { state: "Inserted", storage, fileName } as const;
     await configureSeed(bench, claim, seed);
-    const held = await bench.begin({ kind: "removeSeed", ...file });
-    assert.equal(held.outcome, "refused");
+    for (const isStray of [false, true]) {
+      const held = await bench.begin({ kind: "removeSeed", ...file, isStray });
+      assert.equal(held.outcome, "refused");
+    }
     await configureSeed(bench, claim, { state: "Ejected" });
     const foreign = await bench.begin({ kind: "removeSeed", ...file, fileName: "debian.iso" });
     assert.equal(foreign.outcome, "refused");

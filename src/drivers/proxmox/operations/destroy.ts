@@ -98,22 +98,31 @@ export async function removeVolume(
 /** Whoever works on a machine may have made the volume for its memory a moment ago. */
 async function neededNow(
   context: DriverContext,
-  { claim, node, volume }: RemoveVolume,
+  operation: RemoveVolume,
 ): Promise<Begun | undefined> {
+  const { claim, node, volume } = operation;
   const { externalId } = claim;
   const isState = parseVolume(volume)?.isState === true;
   const busy = isState ? await workOn(context, { node, externalId }) : undefined;
   if (busy !== undefined) return busy;
-  const user = await userOf(context, volume);
+  const user = await usedBy(context, operation);
   if (!user.ok) return refused(user.failure);
   return user.value === undefined ? undefined : refused(inUse(volume, user.value));
 }
 
 /** Not left over: either nothing has it any more, or a machine does. */
-async function goneOrInUse(context: DriverContext, { volume }: RemoveVolume): Promise<Begun> {
-  const user = await userOf(context, volume);
+async function goneOrInUse(context: DriverContext, operation: RemoveVolume): Promise<Begun> {
+  const user = await usedBy(context, operation);
   if (!user.ok) return refused(user.failure);
-  return user.value === undefined ? { outcome: "done" } : refused(inUse(volume, user.value));
+  if (user.value !== undefined) return refused(inUse(operation.volume, user.value));
+  return { outcome: "done" };
+}
+
+function usedBy(
+  context: DriverContext,
+  { volume, isStray: withSnapshots = false }: RemoveVolume,
+): ReturnType<typeof userOf> {
+  return userOf(context, volume, { withSnapshots });
 }
 
 /** What the Claim says to outlive its machine is not destroyed, whoever asks. */

@@ -8,6 +8,7 @@ import type { JsonObject } from "../../../kernel/json.ts";
 import { drivesOf, volumesOf } from "../references.ts";
 import { listVolumes } from "../storages.ts";
 import { discVolume } from "../translate/seed.ts";
+import { userOf } from "../users.ts";
 import { isSet, rowsOf, textOf } from "../wire/rows.ts";
 import { pathPart } from "../wire/wire.ts";
 import { begunOf, refused } from "./begun.ts";
@@ -53,15 +54,28 @@ export async function removeSeed(
   if (!found.ok) return refused(found.failure);
   const where = found.value;
   if (where === undefined) return { outcome: "done" };
-  const read = await context.configs.read({ node, externalId: claim.externalId });
-  if (read.type === "failed") return refused(read.failure);
-  if (read.type === "config" && holds(read.config, volume)) {
-    const message = `VM ${claim.externalId} still holds ${fileName}: it has to be ejected first`;
+  const holder = await holderOf(context, operation, volume);
+  if (!holder.ok) return refused(holder.failure);
+  if (holder.value !== undefined) {
+    const message = `VM ${holder.value} still holds ${fileName}: it has to be ejected first`;
     return refused({ category: "DependencyNotReady", message });
   }
   const path = `/nodes/${pathPart(where)}/storage/${pathPart(storage)}/content/${pathPart(volume)}`;
   const result = await context.api.write("DELETE", { path }, () => fence.mayWrite());
   return begunOf(result, `remove ${fileName} from ${storage} on ${where}`);
+}
+
+/** Its own machine, where its object sees to it; else any machine, wherever it is. */
+async function holderOf(
+  context: DriverContext,
+  { claim, node, isStray = false }: RemoveSeed,
+  volume: string,
+): Promise<Answer<string | undefined>> {
+  if (isStray) return await userOf(context, volume, { withSnapshots: true });
+  const { externalId } = claim;
+  const read = await context.configs.read({ node, externalId });
+  if (read.type === "failed") return failed(read.failure);
+  return answered(read.type === "config" && holds(read.config, volume) ? externalId : undefined);
 }
 
 interface Disc {
