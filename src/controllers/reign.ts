@@ -163,7 +163,7 @@ export class Reign {
       ledger: this.#ledger,
       objects: this.#hypervisors,
       sessions: this.#sessions,
-      suspicionOf: (name: string) => this.#sweeps.suspicionOf(name),
+      sweepTroubleOf: (name: string) => this.#sweeps.troubleOf(name),
       reports: this.#reports,
       lookNow: (name: string) => this.#controllers.hypervisor.wake(name),
     };

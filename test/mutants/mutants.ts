@@ -555,8 +555,9 @@ const endings: readonly Mutant[] = [
     edits: [
       {
         file: `${controller}/plan-machine.ts`,
-        find: '  if (!claim.everStood) {\n    return { do: "record"',
-        replace: '  if (!claim.everStood && claim.node === undefined) {\n    return { do: "record"',
+        find: "  if (!claim.everStood) {\n    const { madeFrom } = declared;",
+        replace:
+          "  if (!claim.everStood && claim.node === undefined) {\n    const { madeFrom } = declared;",
       },
     ],
   },

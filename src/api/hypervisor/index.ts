@@ -26,6 +26,8 @@ const reasonMeanings = {
   SystemClaimedTwice: "Another Hypervisor object already stands for this system.",
   SuspiciousSweep:
     "Suddenly much less is there than before. Nothing is concluded from it, and nothing is deleted.",
+  TooManyOrphans:
+    "So many things are there that nothing declares that not all of them are Orphan objects.",
   PartialView: "Some nodes could not be seen. Nothing is concluded from what is missing.",
   UnsupportedVersion: "This version of the hypervisor is not known to work.",
 } as const satisfies Meanings;

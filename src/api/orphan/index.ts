@@ -76,7 +76,7 @@ const status = object("What is known about it.", {
   observedGeneration: optional(observedGeneration),
   ownership: optional(
     enumeration(
-      "Ours: mark and Claim of this installation agree. Marked: it carries our mark, but no Claim knows it. Unattributed: nothing says whose it is; on shared storage it may be in use elsewhere.",
+      "Ours: mark and Claim of this installation agree. Marked: only our mark says so: no Claim knows it, or one that was written from the mark. Unattributed: nothing says whose it is; on shared storage it may be in use elsewhere.",
       ["Ours", "Marked", "Unattributed"],
     ),
   ),

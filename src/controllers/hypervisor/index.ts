@@ -8,3 +8,4 @@ export {
   type Reach,
 } from "./connections.ts";
 export { reconcileHypervisor, type HypervisorDeps, type Session } from "./reconcile.ts";
+export type { SweepTrouble } from "./status.ts";

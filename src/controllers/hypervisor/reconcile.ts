@@ -20,7 +20,7 @@ import type { Reports } from "../reports/index.ts";
 import { guarded } from "./breaker.ts";
 import type { Connect, Connections } from "./connections.ts";
 import { mayUnlock, planCredentials, planIdentity, type Trouble } from "./plan.ts";
-import { hypervisorStatusOf, type HypervisorView } from "./status.ts";
+import { hypervisorStatusOf, type HypervisorView, type SweepTrouble } from "./status.ts";
 import { freeSecret, readSecret, type SecretView } from "./steps.ts";
 
 export interface HypervisorDeps {
@@ -35,8 +35,8 @@ export interface HypervisorDeps {
   /** With the index `hypervisor`. */
   readonly vms: Informer<VirtualMachine>;
   readonly sessions: Map<string, Session>;
-  /** What is suddenly not there any more, for people; nothing where nothing is suspicious. */
-  readonly suspicionOf?: (hypervisor: string) => string | undefined;
+  /** Why what is there is not compared with what is declared; nothing where it is. */
+  readonly sweepTroubleOf?: (hypervisor: string) => SweepTrouble | undefined;
   readonly reports: Pick<Reports, "became">;
   /** Has a hypervisor looked at now, and not at the next tick. */
   readonly lookNow: (hypervisor: string) => void;
@@ -259,9 +259,9 @@ async function connected(
   };
   const credentials = secret && used(secret);
   const unlockCredentials = unlock && used(unlock);
-  const suspicion = deps.suspicionOf?.(name);
+  const sweepTrouble = deps.sweepTroubleOf?.(name);
   const given = { credentials, unlockCredentials };
-  await write(hypervisor, deps, { is: "connected", system, inventory, ...given, suspicion });
+  await write(hypervisor, deps, { is: "connected", system, inventory, ...given, sweepTrouble });
   const { systemId, capabilities } = system;
   const { shared: driver } = session;
   const connection = { name, systemId, driver, spec, capabilities, inventory };

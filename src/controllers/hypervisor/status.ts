@@ -8,6 +8,12 @@ import type { Trouble } from "./plan.ts";
 
 export type HypervisorFailure = NonNullable<HypervisorStatus["failure"]>;
 
+/** Why what is there is not, or not wholly, compared with what is declared. */
+export interface SweepTrouble {
+  readonly reason: "SuspiciousSweep" | "TooManyOrphans";
+  readonly message: string;
+}
+
 /** What one run found out. */
 export type HypervisorView =
   | {
@@ -16,8 +22,7 @@ export type HypervisorView =
       readonly inventory: Inventory;
       readonly credentials?: HypervisorStatus["credentials"] | undefined;
       readonly unlockCredentials?: HypervisorStatus["credentials"] | undefined;
-      /** What is suddenly not there any more. */
-      readonly suspicion?: string | undefined;
+      readonly sweepTrouble?: SweepTrouble | undefined;
     }
   | {
       readonly is: "away";
@@ -66,7 +71,7 @@ function conditionsOf(
   const moment = { nowMs, observedGeneration: metadata.generation };
   let conditions: readonly Condition[] = status?.conditions ?? [];
   for (const state of statesOf(view)) conditions = setCondition(conditions, state, moment);
-  if (view.is === "connected" && view.suspicion === undefined) {
+  if (view.is === "connected" && view.sweepTrouble === undefined) {
     conditions = removeCondition(conditions, hypervisorConditions.Swept);
   }
   if (view.is === "away" && view.isStalled) return conditions;
@@ -93,15 +98,10 @@ function* awayStates(view: HypervisorView & { is: "away" }): Iterable<ConditionS
 function* connectedStates({
   system,
   inventory,
-  suspicion,
+  sweepTrouble,
 }: HypervisorView & { is: "connected" }): Iterable<ConditionState> {
-  if (suspicion !== undefined) {
-    yield {
-      type: hypervisorConditions.Swept,
-      status: "False",
-      reason: hypervisorReasons.SuspiciousSweep,
-      message: `Suddenly not there any more: ${suspicion}. Nothing is concluded from that.`,
-    };
+  if (sweepTrouble !== undefined) {
+    yield { ...sweepTrouble, type: hypervisorConditions.Swept, status: "False" };
   }
   const isWhole = inventory.isComplete;
   yield {

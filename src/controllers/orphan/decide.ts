@@ -14,6 +14,8 @@ export interface DecisionInput {
   readonly settledAt: number | undefined;
   /** The node that it was destroyed on, if anything was. */
   readonly node: string | undefined;
+  /** It was not found for so long, and so often, that it is gone. */
+  readonly isLongAbsent: boolean;
   /** The Hypervisor's policy lets it go now. */
   readonly isChosen: boolean;
 }
@@ -28,7 +30,7 @@ export type OrphanNext =
   | { readonly do: "list" }
   | { readonly do: "wait" }
   | { readonly do: "vain" }
-  | { readonly do: "rest"; readonly as: "undecided" | "kept" }
+  | { readonly do: "rest"; readonly as: "undecided" | "kept" | "keptUnseen" }
   | { readonly do: "refuse"; readonly message: string }
   | { readonly do: "adopt" }
   | { readonly do: "destroy"; readonly byPolicy: boolean };
@@ -38,13 +40,19 @@ export function planOrphan(input: DecisionInput): OrphanNext {
   const { spec, find, operation } = input;
   if (operation?.step === "Destroy") return planDestroyed(input);
   if (spec.decision === "Adopt") return { do: "adopt" };
+  if (spec.decision === "Keep") return planKept(input);
   if (find === undefined) return { do: "remove" };
-  if (spec.decision === "Keep") return { do: "rest", as: "kept" };
   if (spec.decision === undefined && !input.isChosen) return { do: "rest", as: "undecided" };
   if (find.allowed.includes("Destroy")) {
     return { do: "destroy", byPolicy: spec.decision === undefined };
   }
   return { do: "refuse", message: notAllowed(find) };
+}
+
+/** A person's word to leave it outlives a look that does not show it. */
+function planKept({ find, isLongAbsent }: DecisionInput): OrphanNext {
+  if (find !== undefined) return { do: "rest", as: "kept" };
+  return isLongAbsent ? { do: "remove" } : { do: "rest", as: "keptUnseen" };
 }
 
 /** What was done is believed when everything was listed again. */

@@ -42,18 +42,24 @@ export function machineFind(machine: SurveyedMachine, proof: MachineProof): Find
 
 function machineEvidence(
   { name, power }: SurveyedMachine,
-  { claim, mark, lock }: MachineProof,
+  { ownership, claim, mark, lock }: MachineProof,
 ): string[] {
   const owner = mark === undefined ? "" : `${mark.owner.namespace}/${mark.owner.name}`;
   return [
     `Its mark says that this installation made it for ${owner}, and agrees with its identity.`,
     claim === undefined
       ? "No Claim knows it: it may have been lost with an old backup."
-      : `The Claim ${claim.metadata.name ?? ""} agrees, and its object is gone.`,
+      : claimEvidence(claim, ownership, "agrees"),
     ...(name === undefined ? [] : [`Its name on the hypervisor is ${name}.`]),
     ...(lock === undefined ? [] : lockEvidence(lock)),
     ...(power === "Stopped" ? [] : [`It is ${power.toLowerCase()}: stop it to destroy it.`]),
   ];
+}
+
+/** What a Claim adds. One that was written from the mark adds nothing. */
+function claimEvidence({ metadata: { name = "" } }: Claim, by: Ownership, says: string): string {
+  const fact = `The Claim ${name} ${says}, and its object is gone.`;
+  return by === "Ours" ? fact : `${fact} It was written from the mark, and proves nothing more.`;
 }
 
 interface HuskProof {
@@ -115,16 +121,19 @@ function lockEvidence({ detail, state, task, sinceMs, endedMs, end }: Lock): str
 }
 
 interface VolumeProof {
+  /** As its Claim proves it. */
+  readonly ownership?: Ownership;
   readonly claim?: Claim;
   readonly blocks: readonly string[];
 }
 
 /** A volume whose machine is not there, and that no machine refers to. */
-export function volumeFind(found: SurveyedVolume, { claim, blocks }: VolumeProof): Find {
+export function volumeFind(found: SurveyedVolume, proof: VolumeProof): Find {
+  const { ownership = "Unattributed", claim, blocks } = proof;
   const { volume, externalId, storage, node, isShared, sizeBytes } = found;
   const evidence = [`There is no machine ${externalId}, and no machine refers to the volume.`];
   if (claim !== undefined) {
-    evidence.push(`The Claim ${claim.metadata.name ?? ""} names it, and its object is gone.`);
+    evidence.push(claimEvidence(claim, ownership, "names it"));
   } else {
     evidence.push("No Claim names it: nothing says whose it is.");
     if (isShared) evidence.push("The storage is shared: another cluster may be using it.");
@@ -134,7 +143,7 @@ export function volumeFind(found: SurveyedVolume, { claim, blocks }: VolumeProof
     externalId: volume,
     node,
     storage,
-    ownership: claim === undefined ? "Unattributed" : "Ours",
+    ownership,
     evidence,
     allowed: ["Keep", "Destroy"],
     claim: claim?.metadata.name,
@@ -144,12 +153,15 @@ export function volumeFind(found: SurveyedVolume, { claim, blocks }: VolumeProof
 }
 
 interface FileProof {
+  /** As its Claim proves it. */
+  readonly ownership?: Ownership;
   readonly claim?: Claim;
   readonly identity?: string;
 }
 
 /** A disc or an image under a name of Berth's, that nothing of this installation means. */
-export function fileFind(file: SurveyedFile, { claim, identity }: FileProof): Find {
+export function fileFind(file: SurveyedFile, proof: FileProof): Find {
+  const { ownership = "Unattributed", claim, identity } = proof;
   const { volume, fileName, storage, node, isShared, sizeBytes } = file;
   const isSeed = identity !== undefined;
   const evidence = [
@@ -158,7 +170,7 @@ export function fileFind(file: SurveyedFile, { claim, identity }: FileProof): Fi
       : "Its name carries a checksum, as that of an image that Berth brought.",
     claim === undefined
       ? "Nothing of this installation knows it: it may be another installation's."
-      : `The Claim ${claim.metadata.name ?? ""} knows that machine, and its object is gone.`,
+      : claimEvidence(claim, ownership, "knows that machine"),
     ...(isShared ? ["The storage is shared: another cluster may be using it."] : []),
   ];
   return defined<Find>({
@@ -166,7 +178,7 @@ export function fileFind(file: SurveyedFile, { claim, identity }: FileProof): Fi
     externalId: volume,
     node,
     storage,
-    ownership: claim === undefined ? "Unattributed" : "Ours",
+    ownership,
     evidence,
     allowed: ["Keep", "Destroy"],
     identity,

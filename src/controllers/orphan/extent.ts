@@ -1,4 +1,5 @@
-import type { Inventory } from "../../hypervisor/index.ts";
+import type { Inventory, Survey } from "../../hypervisor/index.ts";
+import type { Find } from "./find.ts";
 
 /** How much there is: what the next look is compared with. */
 export interface Extent {
@@ -7,10 +8,23 @@ export interface Extent {
   readonly storages: readonly string[];
   /** Machines that Claims hold: what Berth takes away is no surprise. */
   readonly held: readonly string[];
+  /** What Berth is taking away or took away just now, by external ids. */
+  readonly taken?: ReadonlySet<string>;
+  /** Volumes and files that nothing declares. */
+  readonly loose?: readonly Loose[];
+  /** Volumes and files that were listed, or that Claims of declared machines name. */
+  readonly listed?: ReadonlySet<string>;
+}
+
+interface Loose {
+  readonly id: string;
+  readonly storage: string;
+  /** The id of the machine in its name: where that stands again, the volume is its. */
+  readonly machine?: string;
 }
 
 /** A few that go at once are an ordinary day. */
-const machinesLeast = 2;
+const goneLeast = 2;
 
 /**
  * The list may be a little old: what Berth has let go or taken away meanwhile still stands in it,
@@ -33,18 +47,63 @@ export function extentOf(
 }
 
 /**
+ * How much a sweep showed. It makes a list of its own, so that it can be mistaken by itself: a
+ * storage whose mount is missing is usable, and empty.
+ */
+export function extentOfSurvey(
+  { machines, nodes, storages, volumes, files }: Survey,
+  finds: readonly Find[],
+): Omit<Required<Extent>, "held" | "taken"> {
+  const found = new Set(finds.filter((find) => find.storage !== undefined).map(idOf));
+  const things = [
+    ...volumes.map((volume) => ({ ...volume, machine: volume.externalId })),
+    ...files.map((file) => ({ ...file, machine: "" })),
+  ];
+  const loose = things.flatMap(({ volume: id, machine, storage, node, isShared }) => {
+    if (!found.has(id)) return [];
+    return [{ id, machine, storage: isShared ? storage : `${storage} on ${node}` }];
+  });
+  const listed = new Set(things.map(({ volume }) => volume));
+  return { machines: machines.map(idOf), nodes, storages, loose, listed };
+}
+
+function idOf({ externalId }: { readonly externalId: string }): string {
+  return externalId;
+}
+
+/**
  * What is suddenly not there any more, for people; empty where nothing is suspicious: a node or a
- * storage, or more than half of the machines. Those that Berth itself took away do not count. Pure.
+ * storage, or more than half of the machines, or of what lay on a storage. What Berth itself took
+ * away does not count. Pure.
  */
 export function planSuspicion(before: Extent, now: Extent): string[] {
-  const taken = new Set(missingFrom(now.held, before.held));
+  const taken = new Set([...missingFrom(now.held, before.held), ...(now.taken ?? [])]);
   const gone = missingFrom(now.machines, before.machines).filter((id) => !taken.has(id));
-  const isHalf = gone.length >= machinesLeast && gone.length * 2 > before.machines.length;
+  const isHalf = isMost(gone.length, before.machines.length);
   return [
     ...missingFrom(now.nodes, before.nodes).map((name) => `the node ${name}`),
     ...missingFrom(now.storages, before.storages).map((name) => `the storage ${name}`),
     ...(isHalf ? [`${gone.length} of ${before.machines.length} machines`] : []),
+    ...emptied(before, now),
   ];
+}
+
+/** Storages that are there, and show suddenly little of what lay on them. */
+function emptied({ loose = [] }: Extent, { machines, listed, taken }: Extent): string[] {
+  const stands = new Set(machines);
+  const storages = [...new Set(loose.map(({ storage }) => storage))];
+  return storages.flatMap((storage) => {
+    const lay = loose.filter((one) => one.storage === storage);
+    const gone = lay.filter(({ id, machine = "" }) => {
+      return listed?.has(id) !== true && taken?.has(id) !== true && !stands.has(machine);
+    });
+    const isHalf = isMost(gone.length, lay.length);
+    return isHalf ? [`${gone.length} of ${lay.length} orphans on the storage ${storage}`] : [];
+  });
+}
+
+function isMost(gone: number, all: number): boolean {
+  return gone >= goneLeast && gone * 2 > all;
 }
 
 /**
@@ -52,7 +111,7 @@ export function planSuspicion(before: Extent, now: Extent): string[] {
  * likely here than there: kinds that were deleted, or finalizers that somebody removed.
  */
 export function isLedgerStranded(held: number, stranded: number): boolean {
-  return stranded >= machinesLeast && stranded * 2 > held;
+  return isMost(stranded, held);
 }
 
 /** Those of before that are not among those of now. */

@@ -6,7 +6,8 @@ import { planOrphan, type DecisionInput } from "./decide.ts";
 import { extentOf, isLedgerStranded, planSuspicion, type Extent } from "./extent.ts";
 import type { Find } from "./find.ts";
 import { claimsInDoubt, planFinds, type SweepInput } from "./plan.ts";
-import { planSightings } from "./sightings.ts";
+import { isLongAbsent, planAbsences, planSightings } from "./sightings.ts";
+import { planWatch } from "./watch.ts";
 
 const here = "00000000-0000-4000-8000-000000000007";
 const elsewhere = "00000000-0000-4000-8000-00000000beef";
@@ -147,6 +148,18 @@ const cases: Readonly<Record<string, Case>> = {
     given: { survey: { machines }, claims: [claim({})], seen: ours },
     finds: ["Machine 200 Ours: Keep Adopt Destroy"],
   },
+  "is ours when its creation was cut off: the Claim was there before the machine": {
+    given: {
+      survey: { machines },
+      claims: [claim({ state: "Reserved", everStood: false })],
+      seen: ours,
+    },
+    finds: ["Machine 200 Ours: Keep Adopt Destroy"],
+  },
+  "is only marked when its Claim was written from the mark": {
+    given: { survey: { machines }, claims: [claim({ state: "Reserved" })], seen: ours },
+    finds: ["Machine 200 Marked: Keep Adopt Destroy"],
+  },
   "cannot be destroyed while it runs": {
     given: {
       survey: { machines },
@@ -272,6 +285,10 @@ const volumeCases: Readonly<Record<string, Case>> = {
     given: { survey: { volumes }, claims: [claim({ volumes: known })] },
     finds: ["Volume s:vm-200-disk-0 Ours: Keep Destroy"],
   },
+  "is only marked when a Claim names it that was written from the mark": {
+    given: { survey: { volumes }, claims: [claim({ state: "Reserved", volumes: known })] },
+    finds: ["Volume s:vm-200-disk-0 Marked: Keep Destroy"],
+  },
   "is declared when its object is there": {
     given: { survey: { volumes }, claims: [claim({ volumes: known })], isDeclared: () => true },
     finds: [],
@@ -326,6 +343,10 @@ const fileCases: Readonly<Record<string, Case>> = {
   "is ours when the Claim of its machine rests": {
     given: { survey: { files: [disc] }, claims: [claim({ state: "Quarantined" })] },
     finds: [`ISO ${disc.volume} Ours: Keep Destroy`],
+  },
+  "is only marked when the Claim of its machine was written from the mark": {
+    given: { survey: { files: [disc] }, claims: [claim({ state: "Reserved" })] },
+    finds: [`ISO ${disc.volume} Marked: Keep Destroy`],
   },
   "stays with a machine that was let go": {
     given: {
@@ -439,6 +460,29 @@ describe("what is reported", () => {
   });
 });
 
+describe("what is kept", () => {
+  const graceMs = 3_600_000;
+
+  it("is gone after two looks without it, and the grace time", () => {
+    const once = planAbsences(["o"], new Map(), 0);
+    assert.equal(isLongAbsent(once.get("o"), { nowMs: graceMs, graceMs }), false, "one look");
+    const twice = planAbsences(["o"], once, 900_000);
+    assert.equal(isLongAbsent(twice.get("o"), { nowMs: graceMs - 1, graceMs }), false);
+    assert.equal(isLongAbsent(twice.get("o"), { nowMs: graceMs, graceMs }), true);
+    assert.equal(isLongAbsent(twice.get("o"), { nowMs: 900_000, graceMs: 0 }), true);
+    const near = planAbsences(["o"], once, 1_000);
+    assert.equal(isLongAbsent(near.get("o"), { nowMs: 1_000, graceMs: 0 }), false, "too soon");
+  });
+
+  it("is counted anew when it was seen in between, or when Berth began anew", () => {
+    const once = planAbsences(["o"], new Map(), 0);
+    const seen = planAbsences([], once, 900_000);
+    const again = planAbsences(["o"], seen, graceMs);
+    assert.deepEqual(again.get("o"), { firstMs: graceMs, times: 1 });
+    assert.equal(isLongAbsent(undefined, { nowMs: graceMs, graceMs }), false);
+  });
+});
+
 describe("suddenly less", () => {
   const before: Extent = {
     machines: ["1", "2", "3", "4"],
@@ -478,6 +522,45 @@ describe("suddenly less", () => {
     );
   });
 
+  it("is not what Berth is taking away, though its Claim is still held", () => {
+    const now = { ...before, machines: ["3"], taken: new Set(["1", "2", "4"]) };
+    assert.deepEqual(planSuspicion(before, now), []);
+  });
+
+  const loose = ["a", "b", "c"].map((id) => ({ id, storage: "s", machine: `m-${id}` }));
+  const lay: Extent = { ...before, loose, listed: new Set(["a", "b", "c"]) };
+
+  it("is most of what lay on a storage that is there, and looks empty", () => {
+    const none = { ...lay, loose: [], listed: new Set<string>() };
+    assert.deepEqual(planSuspicion(lay, none), ["3 of 3 orphans on the storage s"]);
+    assert.deepEqual(planSuspicion(lay, { ...none, listed: new Set(["a", "b"]) }), []);
+  });
+
+  it("is not what Berth deleted there, or what a machine has again", () => {
+    const none = { ...lay, loose: [], listed: new Set<string>() };
+    assert.deepEqual(planSuspicion(lay, { ...none, taken: new Set(["a", "b"]) }), []);
+    const again = { ...none, machines: [...lay.machines, "m-a", "m-b"] };
+    assert.deepEqual(planSuspicion(lay, again), []);
+  });
+
+  it("is believed when it goes on being so", () => {
+    const less = { ...before, storages: [] };
+    const seen = planWatch({}, { now: before, nowMs: 0 });
+    const doubt = planWatch(seen, { now: less, nowMs: 0 });
+    assert.deepEqual(doubt.suspicion?.gone, ["the storage s"]);
+    assert.equal(planWatch(doubt, { now: less, nowMs: 59_999 }), doubt);
+    assert.deepEqual(planWatch(doubt, { now: less, nowMs: 60_000 }), { extent: less });
+  });
+
+  it("is never believed while the list of the same moment shows more", () => {
+    const less = { ...before, machines: [] };
+    const floor = { machines: before.machines, held: before.held };
+    const doubt = planWatch({}, { now: less, floor, nowMs: 0 });
+    assert.deepEqual(doubt.suspicion?.gone, ["4 of 4 machines"]);
+    const still = planWatch(doubt, { now: less, floor, nowMs: 3_600_000 });
+    assert.deepEqual(still.suspicion?.gone, ["4 of 4 machines"]);
+  });
+
   it("is most of the ledger without its objects", () => {
     assert.equal(isLedgerStranded(3, 2), true);
     assert.equal(isLedgerStranded(4, 2), false);
@@ -510,6 +593,7 @@ describe("what is done about an Orphan", () => {
       operation: undefined,
       settledAt: undefined,
       node: "n1",
+      isLongAbsent: false,
       isChosen: false,
       ...given,
       spec: { ...spec, ...said },
@@ -525,9 +609,11 @@ describe("what is done about an Orphan", () => {
     assert.equal(plan({ find: { ...find, allowed: ["Keep"] } }, { decision: "Destroy" }), "refuse");
   });
 
-  it("is that the object goes when the thing is gone or declared, also one that is kept", () => {
+  it("is that the object goes when the thing is gone or declared; one that is kept, later", () => {
     assert.equal(plan({ find: undefined }), "remove");
-    assert.equal(plan({ find: undefined }, { decision: "Keep" }), "remove");
+    assert.equal(plan({ find: undefined }, { decision: "Keep" }), "keptUnseen");
+    assert.equal(plan({ find: undefined, isLongAbsent: true }, { decision: "Keep" }), "remove");
+    assert.equal(plan({ isLongAbsent: true }, { decision: "Keep" }), "kept");
     assert.equal(plan({ find: undefined }, { decision: "Destroy" }), "remove");
   });
 

@@ -122,7 +122,8 @@ function heldFinds(input: SweepInput, machine: SurveyedMachine, claim: Claim): F
     const { mark, power, lock } = whole;
     const found = { ...machine, power, identity: spec.identity };
     const sizeBytes = ownBytes(whole);
-    return [machineFind({ ...found, sizeBytes }, { ownership: "Ours", claim, mark, lock })];
+    const ownership = ownershipBy(spec);
+    return [machineFind({ ...found, sizeBytes }, { ownership, claim, mark, lock })];
   }
   return seen?.at === "opaque" ? deadHusk(input, machine, { claim, lock: seen.lock }) : [];
 }
@@ -157,11 +158,22 @@ function volumeFinds(input: SweepInput, volume: SurveyedVolume, claim: Claim | u
   if (knowing !== undefined) {
     // Declared, or let go with its machine; or its object is gone and only the ledger knows it.
     const isOurs = isStranded(input, knowing.spec);
-    return isOurs ? [volumeFind(volume, { claim: knowing, blocks })] : [];
+    const ownership = ownershipBy(knowing.spec);
+    return isOurs ? [volumeFind(volume, { ownership, claim: knowing, blocks })] : [];
   }
   // The object of a machine that is being made or unmade sees to its own volumes.
   const isSeenTo = claim !== undefined && isHeld(claim.spec) && input.isDeclared(claim.spec);
   return isSeenTo ? [] : [volumeFind(volume, { blocks })];
+}
+
+/**
+ * What a Claim proves. One that was reserved before its machine was made, or bound to it, is a
+ * second witness beside the mark. One that is reserved for a machine that stood already was written
+ * from that machine: for somebody who decided about it, or took it over, and did not get to the
+ * end. It repeats the mark and proves nothing more.
+ */
+function ownershipBy({ state, everStood }: ClaimSpec): "Ours" | "Marked" {
+  return state === "Reserved" && everStood ? "Marked" : "Ours";
 }
 
 function isStranded({ isDeclared }: SweepInput, claim: ClaimSpec): boolean {
@@ -186,7 +198,8 @@ function fileFinds(input: SweepInput, file: SurveyedFile): Find[] {
   if (input.identities.has(identity) || isInDrive(input, file)) return [];
   const claim = input.claims.find(({ spec }) => spec.identity === identity);
   if (claim === undefined) return [fileFind(file, { identity })];
-  return input.isDeclared(claim.spec) ? [] : [fileFind(file, { identity, claim })];
+  if (input.isDeclared(claim.spec)) return [];
+  return [fileFind(file, { ownership: ownershipBy(claim.spec), identity, claim })];
 }
 
 /** Whoever's machine that is, and whatever it does: it is found when it was ejected. */

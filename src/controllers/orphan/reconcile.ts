@@ -5,6 +5,7 @@ import { adopt } from "./adopt.ts";
 import { planOrphan, type OrphanNext } from "./decide.ts";
 import { lookAgain, perform, settle, waitFor, type Settled } from "./effects.ts";
 import { orphanName } from "./orphan-name.ts";
+import { isLongAbsent } from "./sightings.ts";
 import type { OrphanOperation } from "./status.ts";
 import { prepareDestruction, retireClaim } from "./steps.ts";
 import {
@@ -66,7 +67,9 @@ async function rememberGone(turn: OrphanTurn): Promise<Outcome> {
 async function settleAndPlan(turn: OrphanTurn, swept: number): Promise<Outcome> {
   const settling = await settleOperation(turn);
   if (settling !== undefined && "type" in settling) return settling;
-  const { orphan, find, key, sweep } = turn;
+  const { orphan, find, key, sweep, connection } = turn;
+  const nowMs = turn.deps.clock.nowMs();
+  const graceMs = connection.spec.orphans.graceSeconds * 1000;
   const next = planOrphan({
     spec: orphan.spec,
     find,
@@ -74,6 +77,7 @@ async function settleAndPlan(turn: OrphanTurn, swept: number): Promise<Outcome> 
     operation: orphan.status?.operation,
     settledAt: settling?.atSweep,
     node: orphan.status?.node,
+    isLongAbsent: isLongAbsent(sweep.absences.get(key), { nowMs, graceMs }),
     isChosen: sweep.chosen === key,
   });
   return act(turn, next);

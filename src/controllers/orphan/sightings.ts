@@ -3,6 +3,8 @@ import type { Sighting } from "./memory.ts";
 
 /** Once is a list that was read in the middle of a change. */
 const sightingsLeast = 2;
+/** However short the grace time is: a storage that is mounted again may take so long. */
+const absenceLeastMs = 10 * 60_000;
 
 export interface SightingsInput {
   /** By the names of Orphans. */
@@ -33,4 +35,29 @@ export function planSightings({ finds, before, nowMs, graceMs }: SightingsInput)
     if (isOld || blocks.length > 0) due.push(name);
   }
   return { sightings, due };
+}
+
+/** Counts how often in a row, and since when, things were not seen. Pure. */
+export function planAbsences(
+  absent: readonly string[],
+  before: ReadonlyMap<string, Sighting>,
+  nowMs: number,
+): Map<string, Sighting> {
+  const counted = absent.map((name) => {
+    const { firstMs, times } = before.get(name) ?? { firstMs: nowMs, times: 0 };
+    return [name, { firstMs, times: times + 1 }] as const;
+  });
+  return new Map(counted);
+}
+
+/**
+ * Whether something is gone, and not only out of sight: a word that a person said about it is not
+ * forgotten before. After a restart this is counted anew, so it only becomes later. Pure.
+ */
+export function isLongAbsent(
+  absence: Sighting | undefined,
+  { nowMs, graceMs }: Pick<SightingsInput, "nowMs" | "graceMs">,
+): boolean {
+  if (absence === undefined || absence.times < sightingsLeast) return false;
+  return nowMs - absence.firstMs >= Math.max(graceMs, absenceLeastMs);
 }

@@ -13,6 +13,7 @@ export type OrphanOperation = NonNullable<OrphanStatus["operation"]>;
 export type OrphanState =
   | { readonly is: "undecided" }
   | { readonly is: "kept" }
+  | { readonly is: "keptUnseen" }
   | {
       readonly is: "working";
       readonly reason: keyof typeof orphanReasons;
@@ -104,6 +105,12 @@ function statesOf(state: OrphanState): ConditionState[] {
     }
     case "kept": {
       const message = "A person decided to leave it. It stays, and is not reported any more.";
+      return [{ type: Ready, status: "True", reason: orphanReasons.Kept, message }];
+    }
+    case "keptUnseen": {
+      const message =
+        "A person decided to leave it. The last look did not find it, or found it declared. " +
+        "If that stays so for the grace time, this object goes.";
       return [{ type: Ready, status: "True", reason: orphanReasons.Kept, message }];
     }
     case "working":

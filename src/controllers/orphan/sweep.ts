@@ -1,50 +1,21 @@
 import { apiVersion, claimKind, orphanKind, virtualMachineKind } from "../../api/index.ts";
-import type {
-  Claim,
-  ClaimSpec,
-  Hypervisor,
-  Orphan,
-  VirtualMachine,
-  VMImage,
-} from "../../api/index.ts";
-import type { Client, Informer } from "../../client/index.ts";
+import type { ClaimSpec, VirtualMachine } from "../../api/index.ts";
 import type { Seen } from "../../hypervisor/index.ts";
-import type { Clock } from "../../kernel/clock.ts";
 import { objectKey } from "../../kernel/object.ts";
 import { ApiError } from "../../kernel/status.ts";
-import { again, settled, type EventRecorder, type Outcome } from "../../runtime/index.ts";
-import { claimName, isHeld, type Ledger } from "../claims/index.ts";
-import type { Connection, Connections } from "../hypervisor/index.ts";
-import { extentOf, isLedgerStranded, missingFrom, planSuspicion, type Extent } from "./extent.ts";
+import { again, settled, type Outcome } from "../../runtime/index.ts";
+import { claimName, isHeld } from "../claims/index.ts";
+import type { Connection } from "../hypervisor/index.ts";
 import type { Find } from "./find.ts";
-import type { OrphanFigures, SweepMemory, Sweeps } from "./memory.ts";
+import { orphansMax, type SweepMemory } from "./memory.ts";
 import { orphanName } from "./orphan-name.ts";
-import { claimsInDoubt, claimsLetGo, isKeeper, planFinds, type SweepInput } from "./plan.ts";
+import { claimsInDoubt, claimsLetGo, planFinds, type SweepInput } from "./plan.ts";
+import { chooseByPolicy, isKeptMachine } from "./policy.ts";
 import { claimsOfNothing, planRetiring, retireUnlessThere } from "./retiring.ts";
-import { planSightings } from "./sightings.ts";
+import { planAbsences, planSightings } from "./sightings.ts";
+import { isDeclared, type SweepDeps } from "./sweep-deps.ts";
 import { takenOn } from "./taken.ts";
-
-export interface SweepDeps {
-  readonly client: Client;
-  readonly clock: Clock;
-  readonly connections: Connections;
-  readonly ledger: Ledger;
-  readonly events: EventRecorder;
-  readonly figures: OrphanFigures;
-  readonly sweeps: Sweeps;
-  readonly hypervisors: Informer<Hypervisor>;
-  /** With the index `hypervisor`. */
-  readonly vms: Informer<VirtualMachine>;
-  readonly images: Informer<VMImage>;
-  /** With the index `system`. */
-  readonly claims: Informer<Claim>;
-  /** With the index `hypervisor`. */
-  readonly orphans: Informer<Orphan>;
-  /** The name of an image's file, wherever it is. */
-  readonly imageFileOf: (image: VMImage) => string;
-  /** Runs an Orphan again. */
-  readonly wakeOrphan: (name: string) => void;
-}
+import { isListSuspicious, isSurveySuspicious } from "./watch.ts";
 
 /** How often is looked whether much less is there; it costs nothing. */
 const lookMs = 15_000;
@@ -52,12 +23,8 @@ const lookMs = 15_000;
 const firstMs = 5_000;
 /** After a look that was not whole. */
 const retryMs = 60_000;
-/** Two looks in a row that show the same are believed. */
-const believeMs = 60_000;
 /** A lost request may still take effect for so long. */
 const settleMs = 10 * 60_000;
-/** As many Orphans as are made of one hypervisor. More have one cause, and a person finds it. */
-const orphansMax = 500;
 
 /** One turn of one hypervisor: compares how much is there, and sweeps when it is time. */
 export async function reconcileSweep(key: string, deps: SweepDeps): Promise<Outcome> {
@@ -73,8 +40,8 @@ export async function reconcileSweep(key: string, deps: SweepDeps): Promise<Outc
   const { connection } = reach;
   const memory = sweeps.of(key);
   const nowMs = clock.nowMs();
-  if (memory.extent === undefined) memory.nextAtMs = Math.max(memory.nextAtMs, nowMs + firstMs);
-  if (isSuspicious(connection, deps, memory)) return again("Suspicious", lookMs);
+  greet(memory, nowMs);
+  if (isListSuspicious(connection, deps, memory)) return again("Suspicious", lookMs);
   const blocked = JSON.stringify([...blockedBy(deps.vms.byIndex("hypervisor", key))]);
   const waitMs = isNews(blocked, memory) ? 0 : memory.nextAtMs - nowMs;
   if (waitMs > 0) return again("Waiting", Math.min(waitMs, lookMs));
@@ -84,49 +51,19 @@ export async function reconcileSweep(key: string, deps: SweepDeps): Promise<Outc
   return again("Swept", Math.min(memory.nextAtMs - nowMs, lookMs));
 }
 
+/** The first look of this process. */
+function greet(memory: SweepMemory, nowMs: number): void {
+  if (memory.sinceMs !== undefined) return;
+  memory.sinceMs = nowMs;
+  memory.nextAtMs = Math.max(memory.nextAtMs, nowMs + firstMs);
+}
+
 /** Somebody waits for volumes to go who did not before, or does not wait any more. */
 function isNews(blocked: string, { blocked: before = "[]" }: SweepMemory): boolean {
   return blocked !== before;
 }
 
-function extentNow(
-  { inventory, systemId }: Connection,
-  ledger: Ledger,
-  heldBefore: readonly string[] = [],
-): Extent {
-  const held = ledger.heldOn(systemId).map(({ externalId }) => externalId);
-  const left = missingFrom(held, [...ledger.idsOn(systemId), ...heldBefore]);
-  return extentOf(inventory, { held, left });
-}
-
-/** Whether suddenly much less is there. What goes on being so is believed after a while. */
-function isSuspicious(connection: Connection, deps: SweepDeps, memory: SweepMemory): boolean {
-  const { clock, ledger, events, hypervisors } = deps;
-  const nowMs = clock.nowMs();
-  const old = memory.suspicion?.extent ?? memory.extent;
-  const extent = extentNow(connection, ledger, old?.held);
-  const gone = planSuspicion(old ?? extent, extent);
-  if (gone.length > 0) {
-    memory.suspicion = { sinceMs: nowMs, gone, extent };
-    memory.quietUntilMs = nowMs + connection.spec.orphans.graceSeconds * 1000;
-    memory.chosen = undefined;
-    const hypervisor = hypervisors.get(connection.name);
-    const message = suspicionText(gone);
-    if (hypervisor)
-      events.event(hypervisor, { type: "Warning", reason: "SuspiciousSweep", message });
-  } else if (memory.suspicion !== undefined && nowMs - memory.suspicion.sinceMs >= believeMs) {
-    memory.suspicion = undefined;
-  }
-  if (memory.suspicion === undefined) memory.extent = extent;
-  deps.figures.suspicious(connection.name, nowMs < memory.quietUntilMs);
-  return memory.suspicion !== undefined;
-}
-
-function suspicionText(gone: readonly string[]): string {
-  return `Suddenly not there any more: ${gone.join(", ")}. Nothing is concluded from that.`;
-}
-
-/** Looks at everything. False where it was not whole: then nothing changes. */
+/** Looks at everything. False where it was not whole, or is not believed: then nothing changes. */
 async function sweep(
   connection: Connection,
   deps: SweepDeps,
@@ -143,19 +80,36 @@ async function sweep(
   const input = inputOf(connection, deps, survey.value);
   const seen = await prove(connection, input);
   if (seen === undefined) return false;
-  for (const { spec } of claimsLetGo({ ...input, seen })) await releaseClaim(deps, spec);
   const found = planFinds({ ...input, seen });
+  if (isSurveySuspicious(connection, deps, { input, found })) return false;
+  for (const { spec } of claimsLetGo({ ...input, seen })) await releaseClaim(deps, spec);
   const finds = new Map(found.map((find) => [orphanName(systemId, find), find]));
   const nowMs = deps.clock.nowMs();
   const graceMs = connection.spec.orphans.graceSeconds * 1000;
   const { sightings, due } = planSightings({ finds, before: memory.sightings, nowMs, graceMs });
-  Object.assign(memory, { finds, sightings, swept });
+  const absent = absentKept(name, deps, finds);
+  const absences = planAbsences(absent, memory.absences, nowMs);
+  Object.assign(memory, { finds, sightings, absences, swept });
   await retireEmpty(connection, deps, { input, memory });
   await record(connection, deps, due);
   memory.chosen = chooseByPolicy(connection, deps, memory);
   const orphans = deps.orphans.byIndex("hypervisor", name);
   for (const { metadata } of orphans) deps.wakeOrphan(metadata.name ?? "");
   return true;
+}
+
+/** Orphans that a person keeps, and of which this look shows nothing. */
+function absentKept(
+  hypervisor: string,
+  { orphans }: SweepDeps,
+  finds: ReadonlyMap<string, Find>,
+): string[] {
+  const claims = new Set([...finds.values()].map(({ claim }) => claim));
+  const kept = orphans.byIndex("hypervisor", hypervisor).filter((orphan) => {
+    const isPartThere = isKeptMachine(orphan) && claims.has(orphan.status?.claim);
+    return orphan.spec.decision === "Keep" && !isPartThere;
+  });
+  return kept.map(({ metadata }) => metadata.name ?? "").filter((name) => !finds.has(name));
 }
 
 function inputOf(
@@ -177,12 +131,6 @@ function inputOf(
     blocked: blockedBy(deps.vms.byIndex("hypervisor", name)),
     mayUnlock: capabilities.includes("Unlock"),
   };
-}
-
-/** The very object that holds a Claim. One that is on its way out still sees to its machine. */
-function isDeclared({ vms }: SweepDeps, { owner }: ClaimSpec): boolean {
-  const vm = vms.get(objectKey(owner));
-  return vm !== undefined && (owner.uid === undefined || vm.metadata.uid === owner.uid);
 }
 
 /** Ids whose leftover volumes keep a declared machine from being made. */
@@ -259,15 +207,22 @@ async function record(
   due: readonly string[],
 ): Promise<void> {
   const { name, systemId } = connection;
-  const { finds } = deps.sweeps.of(name);
-  let room = orphansMax - deps.orphans.byIndex("hypervisor", name).length;
+  const memory = deps.sweeps.of(name);
+  const told = deps.orphans.byIndex("hypervisor", name);
+  let room = orphansMax - told.filter(({ spec }) => spec.decision !== "Keep").length;
+  let untold = 0;
   for (const orphan of due) {
-    const find = finds.get(orphan);
-    if (find === undefined || deps.orphans.get(orphan) !== undefined || room <= 0) continue;
+    const find = memory.finds.get(orphan);
+    if (find === undefined || deps.orphans.get(orphan) !== undefined) continue;
+    if (room <= 0 && find.blocks.length === 0) {
+      untold += 1;
+      continue;
+    }
     if (await isClaimed(deps, systemId, find)) continue;
     room -= 1;
     await create(connection, deps, { orphan, find });
   }
+  memory.untold = untold;
 }
 
 async function create(
@@ -313,30 +268,4 @@ export async function unlessGone<T>(read: () => Promise<T>): Promise<T | undefin
     if (!(error instanceof ApiError) || error.code !== 404) throw error;
     return undefined;
   }
-}
-
-/** Kinds that the policy may delete: what holds a person's data only if it is proven ours. */
-const deletable: ReadonlySet<string> = new Set(["Machine", "Volume", "ISO"]);
-
-/** One for each sweep, the one that was found first; none while anything looks suspicious. */
-function chooseByPolicy(
-  { name, systemId, spec }: Connection,
-  deps: SweepDeps,
-  { finds, quietUntilMs, sightings }: SweepMemory,
-): string | undefined {
-  if (spec.orphans.policy !== "DeleteOwned" || deps.clock.nowMs() < quietUntilMs) return undefined;
-  const all = deps.claims.byIndex("system", systemId);
-  const held = all.filter((claim) => isHeld(claim.spec) && !isKeeper(claim.spec));
-  const stranded = held.filter((claim) => !isDeclared(deps, claim.spec));
-  if (isLedgerStranded(held.length, stranded.length)) return undefined;
-  const candidates = deps.orphans.byIndex("hypervisor", name).filter(({ metadata, spec: said }) => {
-    const find = finds.get(metadata.name ?? "");
-    if (find === undefined || said.decision !== undefined) return false;
-    const isOurs = find.ownership === "Ours" && find.allowed.includes("Destroy");
-    return isOurs && deletable.has(find.kind);
-  });
-  const firstMsOf = ({ metadata }: Orphan): number => {
-    return sightings.get(metadata.name ?? "")?.firstMs ?? Infinity;
-  };
-  return candidates.toSorted((a, b) => firstMsOf(a) - firstMsOf(b))[0]?.metadata.name;
 }

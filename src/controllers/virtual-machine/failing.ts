@@ -4,7 +4,7 @@ import { again, nextAttempt, stalled, type Outcome } from "../../runtime/index.t
 import { describeFailure, type StatusFailure } from "../failures/index.ts";
 import { endBeginning } from "./beginning.ts";
 import type { StatusOperation } from "./status.ts";
-import { annotationOf, declarationOf, writeView, type Turn } from "./turn.ts";
+import { annotationOf, declarationOf, loseSight, writeView, type Turn } from "./turn.ts";
 
 /** What is tried again by the clock, so that its attempts count. */
 const countedNexts: ReadonlySet<string> = new Set(["retry", "look"]);
@@ -45,6 +45,7 @@ export async function failVm(
   const isNew = isNews(turn, failure);
   const nextRetryMs = isCounted && next.type === "retry" ? nowMs + next.afterMs : undefined;
   const described = describeFailure(failure, { nowMs, old, attempts, step, nextRetryMs });
+  turn.failed = described;
   await writeView(turn, {
     state: { is: "failed", failure: described, isStalled: next.type === "stall" },
     handled: handledOf(turn),
@@ -96,6 +97,8 @@ export async function waitForLook(
   memory.toldAway = failure.category;
   endBeginning(turn);
   const described = isTold ? old : describeFailure(failure, { nowMs, old, attempts });
+  // In the words that were told: those of every further look would be a write each.
+  loseSight(turn, { ...failure, message: described.message });
   const waitingFor = { kind: "Dependency", name: `Hypervisor ${name}` } as const;
   const state = { is: "failed", failure: described, isStalled: false, waitingFor } as const;
   await writeView(turn, { state, handled: handledOf(turn), ...placeOf(turn) });
@@ -114,12 +117,8 @@ export async function waitForLook(
  * Nothing more is tried. But where nothing was tried at all, because a look was enough to refuse
  * it, the next look costs the hypervisor a few reads and finds out that somebody has mended it.
  */
-function rest(
-  { deps }: Turn,
-  { category }: Failure,
-  { step, attempts, firstAt }: StatusFailure,
-): Outcome {
-  if (step !== undefined || attempts > 1) return stalled(category);
+function rest({ deps }: Turn, { category }: Failure, { step, firstAt }: StatusFailure): Outcome {
+  if (step !== undefined) return stalled(category);
   const ageMs = deps.clock.nowMs() - Date.parse(firstAt);
   return again(category, Math.min(Math.max(ageMs / 2, lookMsFirst), lookMsMost));
 }
@@ -147,12 +146,13 @@ function attemptsOf({ vm }: Turn, failure: Failure, step: string | undefined): n
 }
 
 /**
- * A creation that failed as often as it may. It stays so until the declaration changes or a person
- * asks for another try.
+ * A step that failed as often as it may. It stays so until the declaration changes or a person asks
+ * for another try. Work is given up, looking is not: what failed at no step is looked at again.
  */
 export function hasGivenUp({ vm }: Turn): boolean {
   const { failure, observedGeneration, handledReconcileAt } = vm.status ?? {};
-  if (failure === undefined || categoryPolicies[failure.category].next !== "retry") return false;
+  if (failure?.step === undefined) return false;
+  if (categoryPolicies[failure.category].next !== "retry") return false;
   // While it is tried again the failure stands, and the stall does not.
   if (!isStalledNow({ vm })) return false;
   const isSame = handledReconcileAt === annotationOf(vm.metadata, "reconcileAt");

@@ -6,6 +6,7 @@ import { deadLock, lockText } from "../failures/index.ts";
 import { basisOf, isUnsettled, stepOrWait, waitForOpen } from "./next.ts";
 import type { Cloning, Next, PlanInput } from "./next.ts";
 import { destroyIntent, planVmDeletion } from "./plan-deletion.ts";
+import { planVmForgettable } from "./plan-forgetting.ts";
 import { planVmKeeperClosed } from "./plan-keeper.ts";
 import { planVmMachine } from "./plan-machine.ts";
 import { planVmResume } from "./plan-power.ts";
@@ -16,8 +17,10 @@ import { planVmSeedGone } from "./plan-seed.ts";
 export function planVm(input: PlanInput): Next {
   const next = planVmAt(input);
   // A keeper that was claimed is closed before the object that claimed it goes.
-  const isLast = next.do === "finish" && input.claim !== undefined;
-  return (isLast ? planVmKeeperClosed(input, input.claim) : undefined) ?? next;
+  const { claim } = input;
+  if (claim === undefined) return next;
+  const closed = next.do === "finish" ? planVmKeeperClosed(input, claim) : undefined;
+  return closed ?? planVmForgettable(input, claim, next);
 }
 
 function planVmAt(input: PlanInput): Next {

@@ -213,7 +213,21 @@ function readyOf(vm: VirtualMachine, view: VmView, summary: Summary): ConditionS
   if (stands(vm, view)) {
     return { type, status: "True", reason: vmReasons.Succeeded, message: restingMessage(vm) };
   }
-  return { ...summary, type, status: "False" };
+  return { ...(leftAloneOf(vm, view) ?? summary), type, status: "False" };
+}
+
+/** At rest and yet not as it has to be: somebody changed it by hand, and that is left so. */
+function leftAloneOf({ spec }: VirtualMachine, { state, seen }: VmView): Summary | undefined {
+  if (state.is !== "resting" || seen?.at !== "ours") return undefined;
+  const { power, disks } = seen.machine;
+  const isThere = (name: string): boolean => disks.some((disk) => disk.name === name);
+  const lost = state.drift.flatMap(({ path }) => /^disks\[([^\]]*)\]$/.exec(path)?.[1] ?? []);
+  const lacks = lost.filter((name) => !isThere(name)).map((name) => `it lacks the disk ${name}`);
+  const isOther = power !== spec.powerState;
+  const found = [...lacks, ...(isOther ? [`it is ${power}, and not ${spec.powerState}`] : [])];
+  if (found.length === 0) return undefined;
+  const message = `Changed by hand, and left so by driftPolicy: ${found.join(", ")}.`;
+  return { reason: vmReasons.Drifted, message: message.slice(0, 4000) };
 }
 
 function goingOf({ state }: VmView, summary: Summary): ConditionState {
@@ -291,10 +305,10 @@ function* observedConditions(
     return;
   }
   const machine = seen.at === "ours" ? seen.machine : undefined;
-  const isFailed = state.is === "failed";
   const whole = provisioned(vm, machine);
+  const why = state.is === "failed" ? summary : leftAloneOf(vm, { state, seen });
   // One failure, told by everything that it keeps from being so.
-  yield isFailed && whole.status === "False" ? { ...whole, ...summary } : whole;
+  yield whole.status === "False" ? { ...whole, ...why } : whole;
   yield running(isInMaking(machine, claim) ? undefined : machine);
   const agent = agentReady(vm, machine, guest);
   if (agent !== undefined) yield agent;

@@ -25,6 +25,7 @@ import {
   type Slots,
 } from "../../runtime/index.ts";
 import type { Ledger, WrittenObjects } from "../claims/index.ts";
+import type { StatusFailure } from "../failures/index.ts";
 import type { Connection, Connections } from "../hypervisor/index.ts";
 import type { Reports } from "../reports/index.ts";
 import type { Places } from "./places.ts";
@@ -120,6 +121,8 @@ export interface VmMemory {
     readonly untilMs: number;
     readonly findings: readonly Failure[];
   };
+  /** The declaration whose additions to the standing machine were looked at, and were well. */
+  additions?: string;
   /** Ids that turned out to be of no use. */
   avoid: string[];
 }
@@ -137,6 +140,8 @@ export interface Turn {
   seen?: Seen;
   /** The node that was chosen, also while something else is still missing. */
   node?: string;
+  /** How the run failed, where it did. */
+  failed?: StatusFailure;
   /** The operation in the status may still take effect. */
   isOpen: boolean;
 }
@@ -172,6 +177,14 @@ export async function writeView(
   turn.vm = deps.vms.note(written);
 }
 
+/**
+ * Nobody can look at the machine now: it is Unknown, whatever it was. What was never seen is not
+ * unknown by that, because there is nothing yet to be seen.
+ */
+export function loseSight(turn: Turn, failure: Failure): void {
+  if (turn.vm.status?.disks !== undefined) turn.seen = { at: "unknown", failure };
+}
+
 /** Something ended well. Whether it had its effect is seen by looking. */
 export function noteDone({ memory, connection }: ConnectedTurn, intent: string): void {
   const times = memory.done?.intent === intent ? memory.done.times : 0;
@@ -181,7 +194,9 @@ export function noteDone({ memory, connection }: ConnectedTurn, intent: string):
 /** What a person can change: as long as it is the same, an old failure is still the same. */
 export function declarationOf({ metadata }: VirtualMachine): string {
   const { generation = 0, deletionTimestamp = "" } = metadata;
-  return [generation, deletionTimestamp, annotationOf(metadata, "reconcileAt") ?? ""].join("\n");
+  const asked = annotationOf(metadata, "reconcileAt") ?? "";
+  const forgotten = annotationOf(metadata, "forget") ?? "";
+  return [generation, deletionTimestamp, asked, forgotten].join("\n");
 }
 
 export function annotationOf(
