@@ -363,9 +363,9 @@ const intents: readonly Mutant[] = [
     edits: [
       {
         file: `${controller}/status.ts`,
-        find: "function isUnreachable({ state, seen }: VmView): boolean {\n",
+        find: '    return { ...summary, type, status: "Unknown", reason: vmReasons.Unreachable };',
         replace:
-          "function isUnreachable({ state, seen }: VmView): boolean {\n  if (state !== seen) return false;\n",
+          '    return { ...summary, type, status: isKnownReady(vm) ? "True" : "Unknown", reason: vmReasons.Unreachable };',
       },
     ],
   },
