@@ -205,9 +205,9 @@ const intents: readonly Mutant[] = [
     edits: [
       {
         file: `${controller}/effects.ts`,
-        find: '  await writeView(turn, {\n    state: { is: "working", reason, message: step.intent },\n    operation,\n    ...(step.name === "Start" ? { handled: restartHandled(turn) } : {}),\n  });',
+        find: '  await writeView(turn, {\n    state: { is: "working", reason, message: step.intent },\n    operation,\n    failedSteps: stillFailed(turn, step),\n    ...(step.name === "Start" ? { handled: restartHandled(turn) } : {}),\n  });',
         replace:
-          '  void writeView(turn, {\n    state: { is: "working", reason, message: step.intent },\n    operation,\n    ...(step.name === "Start" ? { handled: restartHandled(turn) } : {}),\n  }).catch(() => undefined);',
+          '  void writeView(turn, {\n    state: { is: "working", reason, message: step.intent },\n    operation,\n    failedSteps: stillFailed(turn, step),\n    ...(step.name === "Start" ? { handled: restartHandled(turn) } : {}),\n  }).catch(() => undefined);',
       },
     ],
   },
@@ -466,8 +466,8 @@ const endings: readonly Mutant[] = [
     edits: [
       {
         file: `${controller}/plan.ts`,
-        find: 'leaves: isHusk ? "Husk" : "Nothing"',
-        replace: 'leaves: "Nothing"',
+        find: 'return isHusk ? leaveHusk(input, failure) : { do: "moveOn", failure, leaves: "Nothing" };',
+        replace: 'return { do: "moveOn", failure, leaves: "Nothing" };',
       },
     ],
   },

@@ -125,6 +125,7 @@ async function observeAndPlan(
     changeOf: (path, machine) => driver.changeOf(path, machine),
     mayUnlock: turn.connection.capabilities.includes("Unlock"),
     huskHints: hintsOf(turn, claim.spec),
+    husksLeft: deps.ledger.husksOf(claim.spec),
   };
   const next = await lookCloser(turn, input, await recordAndPlan(turn, input));
   return act(turn, next, declaring.value);

@@ -113,7 +113,7 @@ async function lookAtTask(
     case "succeeded":
     case "warned":
       learnPace(turn, operation);
-      noteDone(turn, operation.intent);
+      noteDone(turn, operation);
       settle(turn);
       return undefined;
     case "lost":

@@ -5,6 +5,7 @@ import { formatTime } from "../../kernel/clock.ts";
 import type { Condition } from "../../kernel/object.ts";
 import { setCondition, type ConditionState } from "../../runtime/index.ts";
 import { defined, failureText, type StatusFailure } from "../failures/index.ts";
+import { failedStepsOf, type FailedStep } from "./failed-steps.ts";
 import { addressesOf } from "./status-addresses.ts";
 import { observedPart } from "./status-observed.ts";
 
@@ -45,6 +46,8 @@ export interface VmView {
   readonly place?: Partial<
     Record<"hypervisor" | "externalId" | "identity" | "node", string | undefined>
   >;
+  /** Steps that count as failed; absent: those that did before. */
+  readonly failedSteps?: readonly FailedStep[];
   readonly handled?: Pick<VirtualMachineStatus, "handledReconcileAt" | "handledRestartAt">;
 }
 
@@ -66,6 +69,7 @@ export function statusOf(vm: VirtualMachine, view: VmView, nowMs: number): Virtu
     ...deletionPolicyPart(vm, claim),
     operation,
     failure: failureOf(view, old.failure),
+    failedSteps: failedPart(vm, view),
     waitingFor: waitingPart(state, waitingFor, nowMs),
     conditions: [...conditionsOf(vm, view, nowMs)],
   });
@@ -79,7 +83,7 @@ function isApplied({ state }: VmView): boolean {
   return state.is === "resting" && state.isApplied;
 }
 
-/** A failure stands until the step that failed is over: its attempts are counted in it. */
+/** A failure is told until the step that failed is over. */
 function failureOf(
   { state, operation }: VmView,
   old: StatusFailure | undefined,
@@ -87,6 +91,14 @@ function failureOf(
   if (state.is === "failed") return state.failure;
   const isTriedAgain = old?.step !== undefined && operation?.step === old.step;
   return isTriedAgain ? old : undefined;
+}
+
+/** Counts outlive the failure that is told. Once all is as declared, nothing counts any more. */
+function failedPart(
+  vm: VirtualMachine,
+  { state, failedSteps = failedStepsOf(vm) }: VmView,
+): VirtualMachineStatus["failedSteps"] {
+  return state.is === "resting" || failedSteps.length === 0 ? undefined : [...failedSteps];
 }
 
 /** Addresses are those of a guest that runs; what was not asked stays as it was. */

@@ -29,7 +29,7 @@ import type { StatusFailure } from "../failures/index.ts";
 import type { Connection, Connections } from "../hypervisor/index.ts";
 import type { Reports } from "../reports/index.ts";
 import type { Places } from "./places.ts";
-import { statusOf, type VmView } from "./status.ts";
+import { statusOf, type StatusOperation, type VmView } from "./status.ts";
 import type { TaskPace } from "./task-pace.ts";
 
 /** Objects that a VM refers to. */
@@ -101,6 +101,10 @@ export interface VmMemory {
   toldAway?: Failure["category"];
   /** What was last done and ended well, how often in a row, and the glance of that time. */
   done?: { readonly intent: string; readonly times: number; readonly glance?: Inventory };
+  /** The step that ended well, until something else is done: then it had its effect. */
+  ended?: { readonly intent: string; readonly step: string };
+  /** What was last sent, told from others by a digest. */
+  tried?: { readonly step: string; readonly digest: string };
   /** What ended without a word, until a look tells whether it is to be done again. */
   lost?: { readonly intent: string; readonly cause: string };
   /** What it waits for, and since when, on the monotonic clock. */
@@ -186,7 +190,11 @@ export function loseSight(turn: Turn, failure: Failure): void {
 }
 
 /** Something ended well. Whether it had its effect is seen by looking. */
-export function noteDone({ memory, connection }: ConnectedTurn, intent: string): void {
+export function noteDone(
+  { memory, connection }: ConnectedTurn,
+  { intent, step }: Pick<StatusOperation, "intent" | "step">,
+): void {
+  memory.ended = { intent, step };
   const times = memory.done?.intent === intent ? memory.done.times : 0;
   memory.done = { intent, times: times + 1, glance: connection.inventory };
 }
