@@ -1,12 +1,15 @@
+import type { VirtualMachine } from "../../api/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
 import type { Begun, Operation, TaskHandle } from "../../hypervisor/index.ts";
 import { again, type Outcome } from "../../runtime/index.ts";
 import { endBeginning, waitInLine } from "./beginning.ts";
-import { failVm } from "./failing.ts";
+import { digestOf, failedStepsOf, type FailedStep } from "./failed-steps.ts";
+import { failVm, holdRefused } from "./failing.ts";
+import { saidOf } from "./said.ts";
 import { blockedView, noWorker, ofStep, taskKind } from "./settling.ts";
 import { slotsOf, stepTraits, type Step } from "./steps.ts";
 import type { StatusOperation } from "./status.ts";
-import { annotationOf, noteDone, settle, writeView, type ConnectedTurn } from "./turn.ts";
+import { noteDone, settle, writeView, type ConnectedTurn } from "./turn.ts";
 
 /** What comes before the first copy, or the first change of what is not copied. */
 const firstSteps: ReadonlySet<string> = new Set(["Create", "PutSeed"]);
@@ -23,7 +26,9 @@ const vainMax = 3;
  */
 export async function performStep(turn: ConnectedTurn, step: Step): Promise<Outcome> {
   const { deps, driver, memory, key, connection } = turn;
-  if (isInVain(turn, step)) return failInVain(turn, step);
+  const tried = { step: step.name, digest: digestOf(step.operation) };
+  const instead = (await holdRefused(turn, tried)) ?? (await failUndone(turn, step));
+  if (instead !== undefined) return instead;
   if (!takeSlots(turn, step)) return waitInLine(turn, slotsOf(step, connection));
   if (!firstSteps.has(step.name)) endBeginning(turn);
   delete memory.line;
@@ -32,10 +37,12 @@ export async function performStep(turn: ConnectedTurn, step: Step): Promise<Outc
   delete memory.task;
   // From here on it is no longer true that nothing was ever sent.
   delete memory.reserved;
+  memory.tried = tried;
   const { reason } = stepTraits[step.name];
   await writeView(turn, {
     state: { is: "working", reason, message: step.intent },
     operation,
+    failedSteps: stillFailed(turn, step),
     ...(step.name === "Start" ? { handled: restartHandled(turn) } : {}),
   });
   turn.isOpen = true;
@@ -44,6 +51,23 @@ export async function performStep(turn: ConnectedTurn, step: Step): Promise<Outc
   deps.reports.opened(operation);
   const begun = await driver.begin(repeated(turn, step), deps.fence);
   return conclude(turn, { step, operation, begun, key });
+}
+
+/** It was done already, and is to be done again all the same. */
+async function failUndone(turn: ConnectedTurn, step: Step): Promise<Outcome | undefined> {
+  const { memory } = turn;
+  if (memory.lost?.intent === writtenIntent(step)) return failLost(turn, step);
+  delete memory.lost;
+  return isInVain(turn, step) ? failInVain(turn, step) : undefined;
+}
+
+/** A step that ended well counts from the beginning, once something else is to be done. */
+function stillFailed({ memory, vm }: ConnectedTurn, step: Step): readonly FailedStep[] {
+  const { ended } = memory;
+  delete memory.ended;
+  const failed = failedStepsOf(vm);
+  if (ended === undefined || ended.intent === writtenIntent(step)) return failed;
+  return failed.filter((one) => one.step !== ended.step);
 }
 
 /** Every use of the account for unlocking is told. */
@@ -65,21 +89,42 @@ async function waitForFence(turn: ConnectedTurn): Promise<Outcome> {
  * off, or a hypervisor that says done and is not. Then it is a failure like any other.
  */
 function isInVain({ memory, vm }: ConnectedTurn, { name, intent }: Step): boolean {
-  const times = memory.done?.intent === intent ? memory.done.times : 0;
+  const times = memory.done?.intent === writtenIntent({ intent }) ? memory.done.times : 0;
   return times >= (vm.status?.failure?.step === name ? 1 : vainMax);
 }
 
 function failInVain(turn: ConnectedTurn, { name, intent }: Step): Promise<Outcome> {
   const times = turn.memory.done?.times ?? 0;
-  turn.memory.done = { intent, times: 0 };
+  turn.memory.done = { intent: writtenIntent({ intent }), times: 0 };
   const message = `The hypervisor says that this was done, and the machine is not so: ${intent}`;
   const cause = `ended well ${times} times in a row, without effect`;
   return failVm(turn, { category: "CreationFailed", message, cause }, { step: name });
 }
 
+/**
+ * The worker was killed, or its end was not written down, and nothing is to be seen of the work. To
+ * begin anew at once would do the same without end, while a program of that worker may still be at
+ * it: this is a failure like any other, with its waits and its last attempt.
+ */
+function failLost(turn: ConnectedTurn, { name, intent }: Step): Promise<Outcome> {
+  const { lost } = turn.memory;
+  delete turn.memory.lost;
+  const message = `The task ended without a word, and this is not done: ${intent}`;
+  const remedy =
+    "Find out on the node what ends its workers: no memory left (journalctl -k), a full disk " +
+    "under /var/log, a restart of its services.";
+  const failure = {
+    category: "CreationFailed",
+    message,
+    cause: lost?.cause ?? "",
+    remedy,
+  } as const;
+  return failVm(turn, failure, { step: name });
+}
+
 function repeated({ memory, vm }: ConnectedTurn, { name, operation, intent }: Step): Operation {
   if (operation.kind !== "grow") return operation;
-  const isRepeated = memory.done?.intent === intent || vm.status?.failure?.step === name;
+  const isRepeated = memory.done?.intent === writtenIntent({ intent }) || timesTried(vm, name) > 0;
   return { ...operation, isRepeated };
 }
 
@@ -97,7 +142,7 @@ async function conclude(turn: ConnectedTurn, effect: Effect): Promise<Outcome> {
   turn.deps.reports.operated(turn.vm, { ...operation, ...task }, begun.outcome);
   switch (begun.outcome) {
     case "done":
-      noteDone(turn, operation.intent);
+      noteDone(turn, operation);
       settle(turn);
       return again(step.name);
     case "progressed":
@@ -144,21 +189,34 @@ function takeSlots({ deps, key, memory, connection }: ConnectedTurn, step: Step)
 
 function operationOf({ deps, vm }: ConnectedTurn, step: Step): StatusOperation {
   const nowMs = deps.clock.nowMs();
-  const { failure, operation: old } = vm.status ?? {};
-  const failed = failure?.step === step.name ? failure.attempts : 0;
-  const unsettled = old?.intent === step.intent ? old.attempt : 0;
+  const { operation: old } = vm.status ?? {};
+  const intent = writtenIntent(step);
+  const unsettled = old?.intent === intent ? old.attempt : 0;
   return {
     id: deps.random.uuid(),
     step: step.name,
-    intent: step.intent.slice(0, 1024),
-    attempt: Math.max(failed, unsettled) + 1,
+    intent,
+    attempt: Math.max(timesTried(vm, step.name), unsettled) + 1,
     since: formatTime(nowMs),
     // Times in the API are whole seconds, rounded down: one more is the same or later.
     deadline: formatTime(nowMs + stepTraits[step.name].settleMs + 1_000),
   };
 }
 
+/** As much of it as stands in a status. */
+function writtenIntent({ intent }: Pick<Step, "intent">): string {
+  return intent.slice(0, 1024);
+}
+
+/** How often it failed, whatever else failed in between. */
+function timesTried({ status }: VirtualMachine, name: string): number {
+  const { failure, failedSteps = [] } = status ?? {};
+  const told = failure?.step === name ? failure.attempts : 0;
+  const counts = failedSteps.filter(({ step }) => step === name).map(({ attempts }) => attempts);
+  return Math.max(told, ...counts);
+}
+
 export function restartHandled({ vm }: ConnectedTurn): { handledRestartAt?: string } {
-  const asked = annotationOf(vm.metadata, "restartAt");
-  return asked === undefined ? {} : { handledRestartAt: asked.slice(0, 128) };
+  const asked = saidOf(vm.metadata, "restartAt");
+  return asked === undefined ? {} : { handledRestartAt: asked };
 }

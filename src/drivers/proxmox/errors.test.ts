@@ -108,6 +108,26 @@ const cases: readonly Case[] = [
     reason: "left over in a directory",
   },
   {
+    text: "zfs error: cannot create 'rpool/data/vm-200-disk-1': dataset already exists",
+    category: "CreationFailed",
+    reason: "a name that the hypervisor chose itself was taken in between",
+  },
+  {
+    text: 'lvcreate \'pve/vm-200-disk-0\' error:   Logical Volume "vm-200-disk-0" already exists in volume group "pve"',
+    category: "CreationFailed",
+    reason: "a name of LVM was taken in between",
+  },
+  {
+    text: "disk image '/var/lib/vz/images/200/vm-200-disk-0.qcow2' already exists",
+    category: "CreationFailed",
+    reason: "a name in a directory was taken in between",
+  },
+  {
+    text: "rbd create 'vm-200-disk-0' error: rbd: create error: (17) File exists",
+    category: "CreationFailed",
+    reason: "a name of Ceph was taken in between",
+  },
+  {
     text: "not enough free space (10240 < 20480)",
     category: "QuotaExceeded",
     reason: "LVM is full",
@@ -221,5 +241,17 @@ describe("errors of Proxmox", () => {
     const lost = { type: "lost", detail: "ECONNRESET" } as const;
     assert.equal(failureOf(lost, "x").category, "UnknownOutcome");
     assert.equal(readFailureOf(lost, "x").category, "NetworkError");
+  });
+
+  it("calls a read that broke an ill node, and never work that failed", () => {
+    const text = "ipcc_send_rec[1] failed: Connection refused";
+    for (const status of [500, 596, 599]) {
+      const broken = { type: "error", status, text, fields: {} } as const;
+      assert.equal(failureOf(broken, "x").category, "CreationFailed");
+      assert.equal(readFailureOf(broken, "x").category, "NodeUnhealthy");
+      assert.equal(readFailureOf(broken, "x").cause, `${status} ${text}`);
+    }
+    const denied = { type: "error", status: 403, text: "Permission check failed", fields: {} };
+    assert.equal(readFailureOf({ ...denied, type: "error" }, "x").category, "PermissionDenied");
   });
 });

@@ -36,7 +36,7 @@ interface ErrorRule extends Classified {
  * The exact texts, found in the sources of qemu-server, pve-storage, pve-common and pve-cluster and
  * in recordings of 7.4-20, 8.4.21 and 9.2.11. The same text is the reason phrase of a call that was
  * refused and the exit status of a worker that failed. Where releases differ, a comment says how.
- * Whatever is not here is CreationFailed: work that was accepted and failed.
+ * Whatever is not here is CreationFailed: work that was accepted and failed. Of a read it is not.
  */
 const rules: readonly ErrorRule[] = [
   // The id. 9.2 answers the first while a create of the same id holds the file lock.
@@ -117,6 +117,13 @@ const rules: readonly ErrorRule[] = [
   image(/volume '[^']+' does not exist$/),
   image(/^owner VM \d+ not on local node$/),
   wrong(/ has wrong type '[^']+' - needs to be 'images' or 'import'$/),
+
+  // The hypervisor chose this name itself, as one that is not listed: the program of a worker that
+  // was killed has made the volume in between. The next try gets the next name.
+  outrun(/zfs error: cannot create '[^']+\/vm-\d+-disk-\d+': dataset already exists$/),
+  outrun(/disk image '[^']+\/vm-\d+-disk-\d+\.\w+' already exists$/),
+  outrun(/ {3}Logical Volume "vm-\d+-disk-\d+" already exists in volume group/),
+  outrun(/rbd create '[^']*vm-\d+-disk-\d+' error: .*File exists/),
 
   // Left over from a machine that had the id before: the name of a volume is taken.
   orphaned(/zfs error: cannot create '[^']+': dataset already exists$/),
@@ -227,13 +234,20 @@ export function failureOf(
   };
 }
 
-/** A read that was lost has no outcome to be unsure of: the hypervisor did not answer. */
+/**
+ * A read has no outcome to be unsure of, and is no work that could be tried too often. Where it was
+ * lost, the hypervisor did not answer. Where it was answered with words that nobody knows, as
+ * `500 ipcc_send_rec[1] failed: Connection refused` while pmxcfs restarts, whoever answered is not
+ * well: that passes, and says nothing about the machine.
+ */
 export function readFailureOf(
   result: Exclude<PveResult, { type: "data" }>,
   attempted: string,
 ): Failure {
   const failure = failureOf(result, attempted);
-  return result.type === "lost" ? { ...failure, category: "NetworkError" } : failure;
+  if (result.type === "lost") return { ...failure, category: "NetworkError" };
+  const isWork = failure.category === "CreationFailed";
+  return isWork ? { ...failure, category: "NodeUnhealthy" } : failure;
 }
 
 /** The server's own words: status, text, and what it says of each parameter. */
@@ -264,6 +278,16 @@ function wrong(text: RegExp): ErrorRule {
 
 function image(text: RegExp): ErrorRule {
   return { text, category: "ImageNotFound" };
+}
+
+function outrun(text: RegExp): ErrorRule {
+  return {
+    text,
+    category: "CreationFailed",
+    remedy:
+      "Berth tries again, and the hypervisor then takes another name. If it stays so, the storage " +
+      "has something under this name that it does not list: look on its node.",
+  };
 }
 
 function orphaned(text: RegExp): ErrorRule {

@@ -1,19 +1,21 @@
 import type { VirtualMachine } from "../../api/index.ts";
 import type { Release } from "../proxmox/index.ts";
-import { demandSpec, remedyAll } from "./calm.ts";
+import { demandSpec, remedyAll, toldWaitMs } from "./calm.ts";
 import { claimsOfObjects, cleanUpOf, clearLeft, restOfCleanUp, type Passing } from "./clean-end.ts";
 import { Dice } from "./dice.ts";
 import { demandNothingLeft, demandSilence, demandSmall, hasUntold } from "./ending.ts";
 import { Hands } from "./hands.ts";
 import { demandClosed, demandHeldFor, demandOwnAddresses } from "./laws-rest.ts";
-import { isPaused, People } from "./people.ts";
-import { isReady, isStalled } from "./readiness.ts";
+import { hearUncaught, unheard } from "./laws-sound.ts";
+import { People } from "./people.ts";
+import { isPaused, isReady } from "./readiness.ts";
 import { Script, type Step } from "./script.ts";
+import { isDeleting, isSettledVm, isWell, tellVm } from "./settled.ts";
 import { Tidiers } from "./tidiers.ts";
 import { demandSameAsPlain } from "./twin.ts";
 import { nextTurn } from "./turns.ts";
 import { healWorld, troubleMenu } from "./troubles.ts";
-import { Violation } from "./violation.ts";
+import { asError, Violation } from "./violation.ts";
 import { World, type Home, type WorldOptions } from "./world.ts";
 
 export interface HistoryOptions {
@@ -66,10 +68,13 @@ const sweptMs = 120 * 60_000;
 export async function runHistory(options: HistoryOptions): Promise<HistoryResult> {
   const history = new History(options);
   let failure: Error | undefined;
+  const stop = hearUncaught((thrown) => history.fall(thrown));
   try {
     await history.run();
   } catch (error) {
     failure = asError(error);
+  } finally {
+    stop();
   }
   return history.result(failure);
 }
@@ -129,6 +134,12 @@ class History {
     await this.#sufferTrouble();
     await this.#comeToRest();
     await this.#removeAll();
+    await this.#passUntil(() => true, 0);
+  }
+
+  /** Something was thrown where nobody catches it. */
+  fall(thrown: unknown): void {
+    this.#world.broken ??= unheard(thrown);
   }
 
   result(failure: Error | undefined): HistoryResult {
@@ -248,7 +259,9 @@ class History {
   async #waitUntil(holds: () => boolean): Promise<void> {
     if (await this.#passUntil(holds, 0)) return;
     if (!this.#isPatient) this.#people.retryAll();
-    await this.#passUntil(holds, this.#isPatient ? stalledMs : answerMs);
+    const { records, clock } = this.#world;
+    const toldMs = toldWaitMs([...records.vms.values()], clock.nowMs()) + answerMs;
+    await this.#passUntil(holds, this.#isPatient ? Math.max(stalledMs, toldMs) : answerMs);
   }
 
   /** Law 8: when all is as declared, nothing more is written. */
@@ -370,31 +383,4 @@ class History {
       world.clock.advance(nextMs);
     }
   }
-}
-
-/** As declared, and nobody deletes it. */
-function isWell(vm: VirtualMachine): boolean {
-  return isReady(vm) && !isDeleting(vm) && isSettledVm(vm) && vm.status?.failure === undefined;
-}
-
-/** Ready, or stopped by something that it names and that time alone will not mend. */
-function isSettledVm(vm: VirtualMachine): boolean {
-  if (isPaused(vm)) return false;
-  const { operation, failure, plan } = vm.status ?? {};
-  // Changes that wait for a person's word.
-  if (plan !== undefined && !isDeleting(vm)) return true;
-  if (isReady(vm) && !isDeleting(vm) && failure === undefined) return operation === undefined;
-  return isStalled(vm) && vm.status?.observedGeneration === vm.metadata.generation;
-}
-
-function tellVm({ metadata, status }: VirtualMachine): string {
-  return `${metadata.name}: ${JSON.stringify({ metadata, status })}`;
-}
-
-function asError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(String(thrown));
-}
-
-function isDeleting({ metadata }: VirtualMachine): boolean {
-  return metadata.deletionTimestamp !== undefined;
 }

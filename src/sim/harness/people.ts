@@ -4,6 +4,7 @@ import type { VirtualMachine, WrittenVirtualMachineSpec } from "../../api/index.
 import type { Client } from "../../client/index.ts";
 import type { Dice } from "./dice.ts";
 import { canary } from "./laws-secrets.ts";
+import { isPaused } from "./readiness.ts";
 import type { Site } from "./site.ts";
 import { credentialsOf, type World } from "./world.ts";
 
@@ -358,8 +359,4 @@ function userDataFor(isSecret: boolean): { inline: string } | { secretRef: { nam
 
 function paused(value: string | null): object {
   return { metadata: { annotations: { [annotations.paused]: value } } };
-}
-
-export function isPaused({ metadata }: Pick<VirtualMachine, "metadata">): boolean {
-  return metadata.annotations?.[annotations.paused] === "true";
 }

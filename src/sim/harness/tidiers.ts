@@ -2,7 +2,8 @@ import { annotations, claimKind, orphanKind, virtualMachineKind } from "../../ap
 import type { Claim, Orphan, VirtualMachine } from "../../api/index.ts";
 import type { Dice } from "./dice.ts";
 import type { Hands } from "./hands.ts";
-import { isPaused, type People } from "./people.ts";
+import type { People } from "./people.ts";
+import { isPaused } from "./readiness.ts";
 import type { Site } from "./site.ts";
 import { Violation } from "./violation.ts";
 import type { World } from "./world.ts";

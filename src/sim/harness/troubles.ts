@@ -58,13 +58,13 @@ function byHand({ hands }: TroubleMakers): Trouble[] {
 
 /**
  * Every fault ends now: nodes are up, lines stand, disks have room, nobody sleeps. Only who waits
- * for the last moment goes on waiting.
+ * for the last moment goes on waiting, and what is to befall the next write still does.
  */
 export function healWorld(world: World): void {
   world.trace.say("weather", () => "everything is well again");
   world.isCalm = true;
   for (const [name, weather] of world.weather) {
-    Object.assign(weather, fairWeather);
+    Object.assign(weather, { ...fairWeather, nextWrite: weather.nextWrite });
     const site = world.sites.get(name);
     if (site !== undefined) healSite(site);
   }

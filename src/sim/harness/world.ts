@@ -11,6 +11,7 @@ import { ObjectLaws } from "./laws-objects.ts";
 import { OrderLaws } from "./laws-order.ts";
 import { OrphanLaws } from "./laws-orphans.ts";
 import { canary, demandNoSecret } from "./laws-secrets.ts";
+import { demandSound } from "./laws-sound.ts";
 import { demandWhy } from "./laws-why.ts";
 import { Program, type ApiWeather } from "./program.ts";
 import { Records } from "./records.ts";
@@ -194,7 +195,7 @@ export class World {
       isEmbedded,
       onAsk: (name) => this.guard(() => this.laws.atAsk(name)),
       metrics: this.#seed % countedEvery === 0 ? this.#newMetrics() : undefined,
-      onLog: (line) => this.guard(() => demandNoSecret(() => `a log: ${line}`, line)),
+      onLog: (line) => this.#hearLog(line),
       mayDestroy: () => this.kindsGoSinceMs === undefined,
     });
     this.programs[index] = program;
@@ -204,6 +205,11 @@ export class World {
       program.life.die();
     });
     return program;
+  }
+
+  #hearLog(line: string): void {
+    this.guard(() => demandNoSecret(() => `a log: ${line}`, line));
+    this.guard(() => demandSound(line));
   }
 
   /** Each process counts for itself. */

@@ -134,6 +134,19 @@ describe("a survey", () => {
     assert.ok(partial.ok && partial.value.missing.includes("the node pve2"));
   });
 
+  it("sees a disc in its drive until it has left", async () => {
+    const lab = openLab();
+    const disc = "local:iso/seed.iso";
+    const leaving = `name: user\nide2: ${disc},media=cdrom\n\n[PENDING]\ndelete: ide2\n`;
+    lab.model.writeGuestFile("pve2", 300, leaving);
+    const seen = await lab.run(lab.driver.survey([]));
+    assert.ok(seen.ok);
+    assert.deepEqual(
+      seen.value.machines.map(({ discs }) => discs),
+      [[disc]],
+    );
+  });
+
   it("is not whole where the token may not see everything", async () => {
     const lab = openLab();
     const { state } = lab.model.cluster;
