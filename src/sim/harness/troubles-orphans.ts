@@ -58,7 +58,7 @@ function keepAndHide(makers: TroubleMakers, tidiers: Tidiers): Trouble {
   };
 }
 
-/** Suddenly no machine is in the list, where one was just switched off that the policy may delete. */
+/** Suddenly no machine is in the list, where one is switched off that the policy may delete. */
 function hideMachines(makers: TroubleMakers, tidiers: Tidiers): Trouble {
   return {
     name: "hide every machine",
