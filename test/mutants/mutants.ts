@@ -634,17 +634,6 @@ const cleanUps: readonly Mutant[] = [
     ],
   },
   {
-    name: "deletes by policy although much less is there than before",
-    step: "hide every machine",
-    edits: [
-      {
-        file: `${orphan}/policy.ts`,
-        find: "isQuiet(connection, deps, memory) || ",
-        replace: "",
-      },
-    ],
-  },
-  {
     name: "forgets a word to keep with the first look that does not show the thing",
     step: "keep and hide",
     edits: [
