@@ -33,6 +33,33 @@ function disksBegun({ requests }: SimulatedWorld): number {
     .length;
 }
 
+describe("a task of which nobody knows any more", () => {
+  it("may still be at work: its machine is waited for, and no second one is made", async () => {
+    const forgotten: { forget?: () => void } = {};
+    const simulated = await openProxmox("9.2", {
+      between: async (request, send) => {
+        const reply = await send(request);
+        if (request.method === "POST" && request.path.endsWith("/qemu")) forgotten.forget?.();
+        return reply;
+      },
+    });
+    const { world, proxmox, requests } = simulated;
+    forgotten.forget = () => {
+      for (const node of proxmox.cluster.state.nodes) node.tasks = [];
+    };
+    proxmox.cluster.timing = { ...proxmox.cluster.timing, stepMs: 2_000 };
+    world.start();
+    await createVm(world.client, "web", blank);
+    const isThere = await until(world, async () => isReady(await vmOf(simulated)), hourMs);
+    assert.ok(isThere, JSON.stringify(await vmOf(simulated)));
+    const creations = requests.filter(({ path, method }) => {
+      return method === "POST" && path.endsWith("/qemu");
+    });
+    assert.equal(creations.length, 1);
+    assert.equal(Object.keys(proxmox.cluster.state.guests).length, 1);
+  });
+});
+
 describe("a task that ends without a word", () => {
   it("and leaves nothing is a failed attempt: it is tried five times, and then it stalls", async () => {
     const simulated = await open(Infinity);

@@ -214,7 +214,8 @@ export type TaskView =
   | { readonly state: "failed"; readonly failure: Failure }
   | { readonly state: "blocked"; readonly waitsFor: string }
   | { readonly state: "changed"; readonly cause: string }
-  | { readonly state: "lost"; readonly cause: string }
+  /** Nobody knows how it ended; or, where nobody knows of it at all, whether it has ended. */
+  | { readonly state: "lost"; readonly cause: string; readonly mayRun?: true }
   | { readonly state: "unknown"; readonly failure: Failure };
 
 export interface RecalledTask {

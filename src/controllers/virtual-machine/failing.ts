@@ -45,6 +45,8 @@ export async function failVm(
   const { deps, memory } = turn;
   const { step } = options;
   endBeginning(turn);
+  // Whatever was seen before it: the newest is that nobody answers.
+  if (failure.category === "NetworkError") loseSight(turn, failure);
   const attempts = attemptsOf(turn, failure, step) + 1;
   const { isStalled, afterMs, isSaid } = whenAgain(turn, failure, { step, attempts });
   const nowMs = deps.clock.nowMs();

@@ -5,6 +5,7 @@ import type {
   Failure,
   RecalledTask,
   TaskHandle,
+  TaskView,
 } from "../../hypervisor/index.ts";
 import { again, type Outcome } from "../../runtime/index.ts";
 import { failVm } from "./failing.ts";
@@ -101,9 +102,11 @@ async function lookAtTask(
   turn: ConnectedTurn,
   operation: StatusOperation,
   handle: TaskHandle,
-): Promise<Outcome | undefined> {
+): Promise<Outcome | OpenOperation | undefined> {
   const { memory, driver, deps } = turn;
   const view = await driver.look(handle);
+  const open = openStill(turn, operation, view);
+  if (open !== undefined) return open;
   if (view.state !== "running" && view.state !== "unknown") {
     deps.reports.operated(turn.vm, { ...operation, task: handle }, view.state);
   }
@@ -146,6 +149,18 @@ async function lookAtTask(
 function failUnseen(turn: ConnectedTurn, failure: Failure): Promise<Outcome> {
   loseSight(turn, failure);
   return failVm(turn, failure);
+}
+
+/** Work of which the hypervisor knows nothing may go on all the same: as if no reply had come. */
+function openStill(
+  turn: ConnectedTurn,
+  operation: StatusOperation,
+  view: TaskView,
+): OpenOperation | undefined {
+  if (view.state !== "lost" || view.mayRun !== true) return undefined;
+  const deadlineMs = deadlineOf(turn, operation);
+  if (turn.deps.clock.nowMs() >= deadlineMs) return undefined;
+  return { intent: operation.intent, deadlineMs };
 }
 
 /**

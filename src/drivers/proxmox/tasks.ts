@@ -23,7 +23,7 @@ export async function lookAtTask(api: PveApi, task: string): Promise<TaskView> {
   const path = `/nodes/${pathPart(upid.node)}/tasks/${pathPart(task)}/status`;
   const result = await api.get(path);
   if (result.type === "error" && classifyError(result).meaning === "noTask") {
-    return { state: "lost", cause: causeOf(result) };
+    return { state: "lost", cause: causeOf(result), mayRun: true };
   }
   if (result.type !== "data") {
     return { state: "unknown", failure: readFailureOf(result, `look at the task ${task}`) };

@@ -8,8 +8,6 @@ import type { Wire } from "./wire.ts";
 
 /** How old an observation may be when it is written down: a slow reply, and the steps after it. */
 const observationMs = 120_000;
-/** A run asks its questions one after the other. */
-const runMs = 5_000;
 
 export interface ObjectLawsOptions {
   readonly records: Records;
@@ -39,7 +37,7 @@ export class ObjectLaws {
       return;
     }
     demandOrder(before, after);
-    demandReached(after, { wasSeen: this.#wasSeenJustNow(after) });
+    demandReached(after);
     this.#patience.atChange(after);
     const became = (is: (vm: VirtualMachine) => boolean): boolean => {
       return is(after) && !(before !== undefined && is(before));
@@ -145,12 +143,6 @@ export class ObjectLaws {
     return isReady(after) && !isPaused(after) && this.#lookedMs(after) > sinceMs;
   }
 
-  /** A look at its machine was answered in the run that writes this: another question was not. */
-  #wasSeenJustNow(vm: VirtualMachine): boolean {
-    const writtenMs = this.#statusMs.get(vm.metadata.uid ?? "") ?? -Infinity;
-    return this.#lookedMs(vm) > Math.max(writtenMs, this.#options.nowMs() - runMs);
-  }
-
   /** When somebody was last told how its machine is. */
   #lookedMs({ status }: VirtualMachine): number {
     const { externalId = "", hypervisor = "" } = status ?? {};
@@ -178,12 +170,9 @@ export class ObjectLaws {
 }
 
 /** Law 7: nothing is called Ready in the very words that say that nobody could look at it. */
-export function demandReached(
-  vm: VirtualMachine,
-  { wasSeen }: { readonly wasSeen: boolean },
-): void {
+export function demandReached(vm: VirtualMachine): void {
   const { failure } = vm.status ?? {};
-  if (failure?.category !== "NetworkError" || !isSaidReady(vm) || wasSeen) return;
+  if (failure?.category !== "NetworkError" || !isSaidReady(vm)) return;
   throw new Violation(7, `${vm.metadata.name} is Ready, and says: ${failure.message}`);
 }
 
