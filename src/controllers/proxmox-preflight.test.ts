@@ -75,7 +75,11 @@ describe("before the first effect", () => {
       });
       const { status } = await refused(simulated);
       const message = status?.failure?.message ?? "";
-      const rest = [/bridge vmbr77/, /quota: cpu 4 of 1/, /local-zfs has \d+ bytes left/];
+      const rest = [
+        /bridge vmbr77/,
+        /quota: cpu 4 of 1/,
+        /local-zfs has [\d.]+ GiB left of 900 TiB/,
+      ];
       for (const part of [says, ...rest]) assert.match(message, part);
       assert.equal(message.match(/tank/g)?.length ?? 0, storage === "tank" ? 1 : 0, message);
       assert.equal(status?.failure?.category, "ConfigurationError");

@@ -43,6 +43,7 @@ export async function failVm(
   const old = turn.vm.status?.failure;
   const wasStalled = isStalledNow(turn);
   const isNew = isNews(turn, failure);
+  const operation = failedOperation(turn, step);
   const nextRetryMs = isCounted && next.type === "retry" ? nowMs + next.afterMs : undefined;
   const described = describeFailure(failure, { nowMs, old, attempts, step, nextRetryMs });
   await writeView(turn, {
@@ -54,6 +55,7 @@ export async function failVm(
   });
   deps.reports.failed(turn.vm, failure, {
     step,
+    operation,
     attempts,
     isNew,
     isStalled: next.type === "stall",
@@ -65,6 +67,12 @@ export async function failVm(
     memory.retry = { atMs: nextRetryMs, declaration: declarationOf(turn.vm) };
   }
   return again(failure.category, next.afterMs);
+}
+
+/** The status has it until the failure is written. */
+function failedOperation({ vm }: Turn, step: string | undefined): StatusOperation | undefined {
+  const { operation } = vm.status ?? {};
+  return step !== undefined && operation?.step === step ? operation : undefined;
 }
 
 /** Another failure; or what was on its way has failed after all, and is waited for as before. */

@@ -4,7 +4,7 @@ import type { Difference, GuestView, Machine, Seen } from "../../hypervisor/inde
 import { formatTime } from "../../kernel/clock.ts";
 import type { Condition } from "../../kernel/object.ts";
 import { setCondition, type ConditionState } from "../../runtime/index.ts";
-import { defined, failureText, type StatusFailure } from "../failures/index.ts";
+import { defined, failureText, lockOf, type StatusFailure } from "../failures/index.ts";
 import { addressesOf } from "./status-addresses.ts";
 import { observedPart } from "./status-observed.ts";
 
@@ -115,8 +115,15 @@ function waitingPart(
 ): VirtualMachineStatus["waitingFor"] {
   const waiting = "waitingFor" in state ? state.waitingFor : undefined;
   if (waiting === undefined) return undefined;
-  const isSame = old?.kind === waiting.kind && old.name === waiting.name;
+  const isSame = old !== undefined && isSameWait(old, waiting);
   return { ...waiting, since: isSame ? old.since : formatTime(nowMs) };
+}
+
+/** Whether it goes on waiting for the same, though more may be known of it by now. */
+export function isSameWait(left: Waiting, right: Waiting): boolean {
+  if (left.kind !== right.kind) return false;
+  if (left.name === right.name) return true;
+  return left.kind === "Lock" && lockOf(left.name) === lockOf(right.name);
 }
 
 function conditionsOf(vm: VirtualMachine, view: VmView, nowMs: number): readonly Condition[] {
@@ -170,6 +177,12 @@ function waitingText({ kind, name }: Waiting): string {
   return `Waits for ${kind === "Lock" ? "the lock: " : ""}${name.replace(/\.$/, "")}.`;
 }
 
+/** A wait as conditions and Events tell of it. */
+export function waitingSummary(waiting: Waiting): Summary {
+  const reason = waiting.kind === "Approval" ? vmReasons.AwaitingApproval : vmReasons.Waiting;
+  return { reason, message: waitingText(waiting) };
+}
+
 interface Summary {
   readonly reason: string;
   readonly message: string;
@@ -181,7 +194,7 @@ function summaryOf(vm: VirtualMachine, { state }: VmView): Summary {
     case "working":
       return { reason: vmReasons[state.reason], message: state.message };
     case "waiting":
-      return { reason: vmReasons.Waiting, message: waitingText(state.waitingFor) };
+      return waitingSummary(state.waitingFor);
     case "failed":
       return {
         reason: failureReasons[state.failure.category],

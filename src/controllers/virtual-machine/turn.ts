@@ -28,8 +28,9 @@ import type { Ledger, WrittenObjects } from "../claims/index.ts";
 import type { Connection, Connections } from "../hypervisor/index.ts";
 import type { Reports } from "../reports/index.ts";
 import type { Places } from "./places.ts";
-import { statusOf, type VmView } from "./status.ts";
+import { statusOf, type VmView, type Waiting } from "./status.ts";
 import type { TaskPace } from "./task-pace.ts";
+import { isNewsOfWait, tellWait } from "./told-waits.ts";
 
 /** Objects that a VM refers to. */
 export interface VmLookups {
@@ -104,6 +105,8 @@ export interface VmMemory {
   lost?: { readonly intent: string; readonly cause: string };
   /** What it waits for, and since when, on the monotonic clock. */
   waits?: { readonly name: string; readonly sinceMs: number };
+  /** The wait that people were told of, until it is over. */
+  toldWait?: Waiting;
   /** The guest was asked to shut down, and did not. */
   isShutdownIgnored?: boolean;
   /** How often the agent was asked since the machine runs, and when it may be again. */
@@ -147,7 +150,7 @@ export interface ConnectedTurn extends Turn {
   readonly driver: HypervisorDriver;
 }
 
-/** Progress is written at most this often; what matters is written at once. */
+/** Progress is written at most this often; what matters is written at once, as a new wait does. */
 const progressMs = 10_000;
 
 /** Writes the status, if it says something new. */
@@ -158,7 +161,9 @@ export async function writeView(
 ): Promise<void> {
   const { deps, memory } = turn;
   const nowMs = deps.clock.nowMs();
-  if (urgency === "progress" && nowMs - (memory.lastWriteMs ?? 0) < progressMs) return;
+  const isEarly = nowMs - (memory.lastWriteMs ?? 0) < progressMs;
+  if (urgency === "progress" && isEarly && !isNewsOfWait(turn, view)) return;
+  const { waitingFor: waited } = turn.vm.status ?? {};
   const open = turn.isOpen ? { operation: turn.vm.status?.operation } : {};
   const known = { claim: turn.claim?.spec, seen: turn.seen, ...open };
   const status = statusOf(turn.vm, { ...known, ...view }, nowMs);
@@ -167,9 +172,11 @@ export async function writeView(
     turn.vm,
     status,
   );
-  if (written === turn.vm) return;
-  memory.lastWriteMs = nowMs;
-  turn.vm = deps.vms.note(written);
+  if (written !== turn.vm) {
+    memory.lastWriteMs = nowMs;
+    turn.vm = deps.vms.note(written);
+  }
+  tellWait(turn, view, waited);
 }
 
 /** Something ended well. Whether it had its effect is seen by looking. */
