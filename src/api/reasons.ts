@@ -51,7 +51,8 @@ export const sharedReasonMeanings = {
   Paused: "The annotation berth.dev/paused is set.",
   Waiting: "Waits for a slot or a lock. Not a failure: no attempt is counted.",
   AwaitingApproval: "The plan waits for the annotation berth.dev/approve with its hash.",
-  Unreachable: "The hypervisor did not answer: what was seen last may no longer be true.",
+  Unreachable:
+    "The hypervisor or the node cannot be asked: what was seen last may no longer be true.",
   Deleting: "The object is being deleted.",
 } as const satisfies Meanings;
 

@@ -25,7 +25,7 @@ export interface HypervisorDriver {
   propose(avoid: readonly string[]): Promise<Answer<string>>;
   /** The shape as it would be seen here once applied, and what of it cannot be had. Pure. */
   fit(shape: Shape): Fitted;
-  /** Everything that would make a creation fail, found before the first effect. */
+  /** Everything that would make a creation or an addition fail, found before the first effect. */
   preflight(draft: Draft): Promise<Preflight>;
   /** Begins one operation. It has one effect at most, and none that `fence` does not allow. */
   begin(operation: Operation, fence: Fence): Promise<Begun>;
@@ -137,7 +137,7 @@ export interface Fitted {
   readonly refusals: readonly Failure[];
 }
 
-/** A machine that is about to be made. */
+/** A machine that is about to be made, or what is about to be added to one. */
 export interface Draft {
   readonly claim: ClaimedMachine;
   readonly node: string;
@@ -147,6 +147,15 @@ export interface Draft {
   readonly takes?: readonly string[];
   /** Where the whole machine is to be the hypervisor's own copy of another. */
   readonly clone?: Pick<Clone, "source" | "mode">;
+  /** The pool that it comes into. */
+  readonly pool?: string;
+  /** Where the disc for its first boot is put. */
+  readonly seedStorage?: string;
+  /**
+   * The machine stands, and the draft has only what is added to it: new disks, and cards on other
+   * networks. Then what stands under the id is its own, and is neither looked for nor listed.
+   */
+  readonly isAddition?: boolean;
 }
 
 export interface Preflight {

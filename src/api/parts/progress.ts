@@ -1,6 +1,6 @@
 import { failureMeanings } from "../reasons.ts";
 import type { FailureCategory } from "../reasons.ts";
-import { enumeration, integer, object, optional, string } from "../schema/index.ts";
+import { array, enumeration, integer, object, optional, string } from "../schema/index.ts";
 import { text, time } from "./names.ts";
 
 // cast: the keys of this table are its categories, and it has no others.
@@ -31,12 +31,12 @@ export const operation = object(
   },
 );
 
-/** The last failure, whole. Conditions carry its category and one sentence of it. */
-export const failure = object("The failure that keeps the object from being Ready, if any.", {
+const what = {
   category: enumeration("What kind of failure it is, which decides what happens next.", categories),
   message: text("What failed, where and why, in one sentence.", 2048),
-  cause: optional(text("The hypervisor's own words, unshortened up to 8 KiB.", 8192)),
-  step: optional(text("The step that failed.", 64)),
+};
+
+const counted = {
   attempts: integer("How many attempts failed in this way, one after the other.", {
     minimum: 1,
     maximum: 1_000_000,
@@ -45,7 +45,33 @@ export const failure = object("The failure that keeps the object from being Read
   lastAt: time("When it failed last."),
   nextRetryAt: optional(time("When Berth tries again. Absent: not before something changes.")),
   remedy: optional(text("What a person can do about it, with commands to copy.", 2048)),
+};
+
+/** The last failure, whole. Conditions carry its category and one sentence of it. */
+export const failure = object("The failure that keeps the object from being Ready, if any.", {
+  ...what,
+  cause: optional(text("The hypervisor's own words, unshortened up to 8 KiB.", 8192)),
+  step: optional(text("The step that failed.", 64)),
+  ...counted,
 });
+
+/** What is counted, and held back, whatever else fails in between. */
+export const failedSteps = array(
+  "Steps that failed and have not ended well since, the newest last. They count until then, or until the declaration changes or a person asks for another try, also while another failure is told.",
+  object("One step, and one way in which it failed.", {
+    step: text("The step that failed.", 64),
+    ...what,
+    ...counted,
+    generation: integer("The generation of the object under which it was tried.", {
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+    }),
+    tried: optional(
+      text("A digest of what exactly was tried. Only the same is held back until its time.", 64),
+    ),
+  }),
+  { maxItems: 4 },
+);
 
 /** What the object waits for. Waiting is not a failure and counts no attempt. */
 export const waitingFor = object(

@@ -23,7 +23,7 @@ export const vmReasonMeanings = {
   Unlocking: "A lock that a dead task of ours left is being cleared.",
   Moving: "The machine is on its way to another node or hypervisor.",
   RestartRequired: "A change waits for the next restart, because updatePolicy allows none.",
-  Drifted: "The machine was changed by hand, and driftPolicy is Warn.",
+  Drifted: "The machine was changed by hand, and driftPolicy says to leave it so.",
   Protected: "deletionProtection is on: switch it off to delete the machine.",
   NoAgent: "No agent has answered yet.",
   AgentDisabled: "The machine has no channel for an agent.",

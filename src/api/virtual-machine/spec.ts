@@ -91,7 +91,7 @@ const policies = {
   ),
   driftPolicy: withDefault(
     enumeration(
-      "What happens when somebody changes the machine by hand: put it right, only report it, or leave it. A disk that is not known to have been declared is never taken out: it is listed in status.undeclared.",
+      "What happens when somebody changes the machine by hand: put it right, only report it, or leave it. Also what cannot be put right, such as a disk that was grown, is then only reported or left; with Correct it is ReplacementRequired. While an edit is not applied yet, all that differs counts as edited. A disk that is not known to have been declared is never taken out: it is listed in status.undeclared.",
       ["Correct", "Warn", "Ignore"],
     ),
     "Correct",

@@ -20,7 +20,7 @@ import {
   volumeId,
 } from "../parts/names.ts";
 import { plan } from "../parts/plan.ts";
-import { failure, operation, waitingFor } from "../parts/progress.ts";
+import { failedSteps, failure, operation, waitingFor } from "../parts/progress.ts";
 
 const addresses = array(
   "The guest's addresses, the one to reach it by first.",
@@ -117,6 +117,7 @@ export const vmStatus = object("The machine as it was last seen.", {
   plan: optional(plan),
   operation: optional(operation),
   failure: optional(failure),
+  failedSteps: optional(failedSteps),
   waitingFor: optional(waitingFor),
   handledReconcileAt: optional(
     text("The last value of the annotation berth.dev/reconcile-at that was acted upon.", 128),

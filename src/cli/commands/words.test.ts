@@ -72,6 +72,19 @@ describe("words of people", () => {
     });
   });
 
+  test("retry and restart of a paused machine say that they wait until it is resumed", async () => {
+    const of = "virtualmachine.berth.dev/web";
+    assert.deepEqual((await word(retry, "vm/web")).out, [`${of} is tried again`]);
+    assert.deepEqual((await word(restart, "vm/web")).out, [`${of} restarts`]);
+    await word(pause, "vm/web");
+    const later = "when it is resumed";
+    const tried = (await word(retry, "vm/web")).out;
+    assert.deepEqual(tried, [`${of} is paused: it is tried again ${later}`]);
+    const restarted = (await word(restart, "vm/web")).out;
+    assert.deepEqual(restarted, [`${of} is paused: it restarts ${later}`]);
+    assert.deepEqual((await word(resume, "vm/web")).out, [`${of} resumed`]);
+  });
+
   test("what is not there, of another kind or not named is refused", async () => {
     assert.equal((await word(pause, "vm/none")).code, 1);
     assert.match((await word(pause, "ns/default")).notes.join(), /for VirtualMachine, and not/);
@@ -91,6 +104,32 @@ describe("words of people", () => {
     assert.match(out.join(), /cancelled and paused; seen: machine 100 on pve1, Stopped, 0 disks/);
   });
 
+  test("cancel ends the next step too, where the work had gone on to it", async () => {
+    await writeStatus({ operation });
+    const running = bench.run(cancel, runCancel, ["vm/web"]);
+    for (let i = 0; i < 20; i++) await setImmediate();
+    await writeStatus({ operation: { ...operation, id: "op-2", intent: "Start the machine." } });
+    for (let i = 0; i < 20; i++) await setImmediate();
+    assert.equal((await annotationsOf())["berth.dev/cancel"], "op-2");
+    await writeStatus({ operation: null });
+    const { code, out, notes } = await running;
+    assert.equal(code, 0);
+    assert.match(out.join(), /cancelled and paused/);
+    assert.deepEqual(notes.slice(0, 2), ["Ends: Copy the image.", "Ends: Start the machine."]);
+  });
+
+  test("cancel leaves alone what somebody resumed meanwhile", async () => {
+    await writeStatus({ operation });
+    const running = bench.run(cancel, runCancel, ["vm/web"]);
+    for (let i = 0; i < 20; i++) await setImmediate();
+    await word(resume, "vm/web");
+    await writeStatus({ operation: { ...operation, id: "op-2" } });
+    const { code, notes } = await running;
+    assert.equal(code, 1);
+    assert.match(notes.join(), /was resumed meanwhile/);
+    assert.equal((await annotationsOf())["berth.dev/cancel"], undefined);
+  });
+
   test("cancel that is not heeded in time says that the object is paused", async () => {
     await writeStatus({ operation });
     const running = bench.run(cancel, runCancel, ["vm/web", "--timeout", "5s"]);
@@ -101,12 +140,28 @@ describe("words of people", () => {
     assert.match(notes.join(), /is paused, and its work has not ended yet/);
   });
 
-  test("forget needs a reason, keeps it, and deletes", async () => {
+  test("forget needs a reason, keeps it, deletes, and says so once the object is gone", async () => {
     assert.equal((await bench.run(forget, runForget, ["vm/web"])).code, 64);
-    await bench.run(forget, runForget, ["vm/web", "--reason", "burned down"]);
+    const running = bench.run(forget, runForget, ["vm/web", "--reason", "burned down"]);
+    for (let i = 0; i < 20; i++) await setImmediate();
     const { metadata } = await bench.write("PATCH", `${vms}/web`, {});
     assert.equal(metadata.annotations?.["berth.dev/forget"], "burned down");
     assert.ok(metadata.deletionTimestamp);
+    await bench.write("PATCH", `${vms}/web`, { metadata: { finalizers: null } });
+    const { code, out } = await running;
+    assert.equal(code, 0);
+    assert.deepEqual(out, ["virtualmachine.berth.dev/web forgotten"]);
+  });
+
+  test("forget does not call forgotten what is not gone in time", async () => {
+    const args = ["vm/web", "--reason", "burned down", "--timeout", "5s"];
+    const running = bench.run(forget, runForget, args);
+    for (let i = 0; i < 20; i++) await setImmediate();
+    bench.clock.advance(5_000);
+    const { code, out, notes } = await running;
+    assert.equal(code, 1);
+    assert.deepEqual(out, ["virtualmachine.berth.dev/web is being let go"]);
+    assert.match(notes.join(), /not gone yet; that goes on/);
   });
 });
 

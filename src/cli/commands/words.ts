@@ -1,10 +1,14 @@
 import { formatTime } from "../../kernel/clock.ts";
 import { type Call, type Command, exitCodes, usageError } from "../command.ts";
 import { namespaceOption, serverOptions, withServer } from "../objects/connect.ts";
-import { deleteObject } from "../objects/delete-object.ts";
+import { deleteObject, waitUntilGone } from "../objects/delete-object.ts";
+import type { Found } from "../objects/found.ts";
+import { readDurationMs } from "../objects/go-duration.ts";
+import { untilStopped } from "../objects/interrupt.ts";
 import { type Machine, systemMachine } from "../objects/machine.ts";
+import type { Server } from "../objects/server.ts";
 import { cancelWork } from "../words/cancel.ts";
-import { nameOf, readNamed, say, type Words } from "../words/say.ts";
+import { isPaused, nameOf, readNamed, say, type Words } from "../words/say.ts";
 
 const machines = ["VirtualMachine"];
 /** Kinds whose controllers try again by the clock. */
@@ -16,6 +20,8 @@ interface Word {
   readonly description: string;
   readonly kinds: readonly string[];
   readonly done: string;
+  /** What it asks for is not done while the object is paused. */
+  readonly waitsForResume?: boolean;
   readonly words: (nowText: string) => Words;
 }
 
@@ -45,9 +51,11 @@ const retryWord: Word = {
   summary: "try again now what failed or stalled",
   description:
     "Ends the wait for the next attempt, and a stall: what failed as often as it may is tried from " +
-    "the beginning. It is not a repair: what was wrong and still is fails again.",
+    "the beginning. It is not a repair: what was wrong and still is fails again. A paused object " +
+    "is tried when it is resumed.",
   kinds: retried,
   done: "is tried again",
+  waitsForResume: true,
   words: (nowText) => ({ reconcileAt: nowText }),
 };
 
@@ -56,9 +64,11 @@ const restartWord: Word = {
   summary: "restart machines, once",
   description:
     "Asks the guest to shut down, as spec.shutdown says, and starts the machine again. That is done " +
-    "once, also if Berth itself is restarted meanwhile. Changes that waited for a restart are made.",
+    "once, also if Berth itself is restarted meanwhile. Changes that waited for a restart are made. " +
+    "A paused machine restarts when it is resumed.",
   kinds: machines,
   done: "restarts",
+  waitsForResume: true,
   words: (nowText) => ({ restartAt: nowText }),
 };
 
@@ -92,8 +102,12 @@ export function runWord(call: Call, machine: Machine, { name, usage }: Command):
   return withServer(call, machine, async (server) => {
     const nowText = formatTime(machine.clock.nowMs());
     for (const found of await readNamed(call, server, { usage, kinds: word.kinds })) {
-      await say(server, found, word.words(nowText));
-      call.terminal.print(`${nameOf(found)} ${word.done}`);
+      const object = await say(server, found, word.words(nowText));
+      // No other kind can be paused.
+      const mayBePaused = machines.includes(found.kind.kind) && word.waitsForResume === true;
+      const isLater = mayBePaused && isPaused(object);
+      const done = isLater ? `is paused: it ${word.done} when it is resumed` : word.done;
+      call.terminal.print(`${nameOf(found)} ${done}`);
     }
     return exitCodes.ok;
   });
@@ -103,8 +117,8 @@ export const cancel: Command = {
   name: "cancel",
   summary: "end the work on a machine that is under way",
   description:
-    "Stops the hypervisor's task of the open operation, waits until it has ended, and tells how the " +
-    "machine was seen to be then. The object is paused by it, so that the same does not begin anew: " +
+    "Stops the hypervisor's task of the open operation, and of the next one where the work had gone " +
+    "on by then; waits until nothing is under way, and tells how the machine was seen to be. The object is paused by it, so that the same does not begin anew: " +
     "edit it if you like, then berth resume.",
   usage: "cancel KIND/NAME | KIND NAME [-n NS] [--timeout DURATION]",
   options: {
@@ -135,18 +149,26 @@ export function runCancel(call: Call, machine: Machine): Promise<number> {
 
 export const forget: Command = {
   name: "forget",
-  summary: "let an object go whose hypervisor is gone for good",
+  summary: "let an object go whose machine or hypervisor is gone for good",
   description:
-    "Deletes the object without destroying anything: where the hypervisor cannot be reached, its " +
-    "machine is let go unseen, and its Claim stays as Released with the reason, so that a machine " +
-    "which comes back is nobody's orphan. Where the hypervisor answers, the machine is let go as " +
-    "by deletionPolicy: Retain. The reason is kept in the Claim and in an Event.",
-  usage: "forget KIND/NAME... --reason TEXT [-n NS]",
+    "Deletes the object without destroying anything, and waits until it is gone. Where the " +
+    "hypervisor answers, the machine is let go as by deletionPolicy: Retain. Where the hypervisor " +
+    "or the node of the machine cannot be reached, something else has its id, or it may not be " +
+    "written to, it is let go as it is: nothing is touched, and its Claim stays as Released, so " +
+    "that a machine which comes back is nobody's orphan. The reason is kept in the Claim and in " +
+    "an Event.\n\nCtrl-C ends the waiting, and it is let go all the same.",
+  usage: "forget KIND/NAME... --reason TEXT [-n NS] [--timeout DURATION]",
   options: {
     reason: {
       type: "string",
       value: "TEXT",
       description: "why, for whoever reads the Claim later",
+    },
+    timeout: {
+      type: "string",
+      value: "DURATION",
+      default: "60s",
+      description: "how long to wait until all are gone",
     },
     ...namespaceOption,
     ...serverOptions,
@@ -159,14 +181,46 @@ export const forget: Command = {
 export function runForget(call: Call, machine: Machine): Promise<number> {
   const reason = call.string("reason")?.trim() ?? "";
   if (reason === "") throw usageError("--reason is missing: it is kept for whoever asks later");
+  const withinMs = readDurationMs(call.string("timeout") ?? "60s", "timeout");
   return withServer(call, machine, async (server) => {
     const named = await readNamed(call, server, { usage: forget.usage, kinds: machines });
     for (const found of named) {
       const object = await say(server, found, { forget: reason, paused: null });
       const deletion = { propagationPolicy: "Background", isDryRun: false } as const;
       await deleteObject(server, { ...found, object }, deletion);
-      call.terminal.print(`${nameOf(found)} forgotten`);
     }
-    return exitCodes.ok;
+    return forgetEach(call, { server, machine, named, withinMs });
   });
+}
+
+interface Forgetting {
+  readonly server: Server;
+  readonly machine: Machine;
+  readonly named: readonly Found[];
+  readonly withinMs: number;
+}
+
+/** Forgotten is what is gone: until then somebody may still have to look at the hypervisor. */
+async function forgetEach(
+  call: Call,
+  { server, machine, named, withinMs }: Forgetting,
+): Promise<number> {
+  const { terminal } = call;
+  const left = new Set(named);
+  const ending = await untilStopped(
+    terminal,
+    { clock: machine.clock, withinMs },
+    async (signal) => {
+      const waits = named.map(async (found) => {
+        await waitUntilGone(server, found, signal);
+        left.delete(found);
+        terminal.print(`${nameOf(found)} forgotten`);
+      });
+      await Promise.all(waits);
+    },
+  );
+  if (ending.how === "done") return exitCodes.ok;
+  for (const found of left) terminal.print(`${nameOf(found)} is being let go`);
+  terminal.note("berth: not gone yet; that goes on. What it waits for: berth why");
+  return exitCodes.failed;
 }

@@ -16,7 +16,12 @@ export type Applied =
       readonly kind: ServedKind;
       readonly object: KubeObject;
     }
-  | { readonly how: "refused"; readonly why: string };
+  | {
+      readonly how: "refused";
+      readonly why: string;
+      /** The server's code, where it was the server that refused. */
+      readonly code?: number;
+    };
 
 export interface ApplyOptions {
   readonly manifest: Manifest;
@@ -38,7 +43,7 @@ export async function applyManifest(server: Server, options: ApplyOptions): Prom
   } catch (error) {
     // What concerns all documents is not a matter of this one.
     if (!(error instanceof ApiError) || error.code === 401) throw error;
-    return { how: "refused", why: error.message };
+    return { how: "refused", why: error.message, code: error.code };
   }
 }
 

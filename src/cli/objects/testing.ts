@@ -9,6 +9,7 @@ import {
   createResourceHandler,
   createRoleAuthorizer,
   createSchemaRunners,
+  type User,
 } from "../../apiserver/index.ts";
 import { inProcess, type Transport } from "../../client/index.ts";
 import type { KubeObject } from "../../kernel/object.ts";
@@ -33,6 +34,8 @@ export interface Bench {
   /** What the person does in the editor. */
   edit: (text: string) => string;
   interrupt: () => void;
+  /** Who runs the commands. What is written past them is written by the controllers. */
+  user: User;
   machine: Machine;
   run(
     command: Command,
@@ -58,7 +61,8 @@ users: [{ name: u, user: { token: t } }]
 
 export async function createBench(): Promise<Bench> {
   const clock = new VirtualClock();
-  const transport = await startServer(clock);
+  const transportAs = await startServer(clock);
+  const transport = transportAs(() => controllersUser);
   const requests: string[] = [];
   const files = new Map([["/home/.berth/kubeconfig", kubeconfig]]);
   const environment = new Map<string, string>();
@@ -66,7 +70,7 @@ export async function createBench(): Promise<Bench> {
     clock,
     transport: (request, signal) => {
       requests.push(`${request.method} ${request.url}`);
-      return transport(request, signal);
+      return transportAs(() => bench.user)(request, signal);
     },
     requests,
     files,
@@ -75,6 +79,7 @@ export async function createBench(): Promise<Bench> {
     isTerminal: false,
     edit: (text) => text,
     interrupt: () => undefined,
+    user: controllersUser,
     machine: undefined as unknown as Machine,
     run: (command, work, args) => runOn(bench, { command, work, args }),
     write: async (method, path, body) => {
@@ -156,7 +161,7 @@ async function runOn(
   }
 }
 
-async function startServer(clock: VirtualClock): Promise<Transport> {
+async function startServer(clock: VirtualClock): Promise<(who: () => User) => Transport> {
   const store = await openStore({ journal: createMemoryDisk().open(), clock });
   const catalogue = createCatalogue([...builtinResources, ...berthKinds]);
   const random = countingRandom();
@@ -172,13 +177,16 @@ async function startServer(clock: VirtualClock): Promise<Transport> {
     version: "0.1.0",
     log: () => undefined,
   });
-  const transport = inProcess((request) => server.handleAs(controllersUser, request));
+  const transportAs = (who: () => User): Transport => {
+    return inProcess((request) => server.handleAs(who(), request));
+  };
   const body = new TextEncoder().encode(
     JSON.stringify({ apiVersion: "v1", kind: "Namespace", metadata: { name: "default" } }),
   );
   const headers = { "content-type": "application/json", accept: "application/json" };
-  await transport({ method: "POST", url: "/api/v1/namespaces", headers, body });
-  return transport;
+  const request = { method: "POST", url: "/api/v1/namespaces", headers, body };
+  await transportAs(() => controllersUser)(request);
+  return transportAs;
 }
 
 function countingRandom(): Random {

@@ -1,9 +1,7 @@
 import type { Hypervisor, VirtualMachine, VMClass, VMNetwork } from "../../api/index.ts";
 import type { Declaration } from "../../controllers/virtual-machine/index.ts";
 import type { KubeObject } from "../../kernel/object.ts";
-import type { ServedKind } from "../objects/discovery.ts";
-import { findObject } from "../objects/read-objects.ts";
-import type { Server } from "../objects/server.ts";
+import type { Look } from "./look.ts";
 
 /** What a machine refers to, as far as its shape depends on it. */
 export type Surroundings = Pick<
@@ -17,17 +15,12 @@ export type Gathered =
   | { readonly is: "missing"; readonly what: readonly string[] };
 
 /** Reads what a VirtualMachine refers to, all that is missing by name. */
-export async function gather(
-  server: Server,
-  served: readonly ServedKind[],
-  { spec, metadata }: VirtualMachine,
-): Promise<Gathered> {
-  const namespace = metadata.namespace ?? server.namespace;
+export async function gather(look: Look, { spec, metadata }: VirtualMachine): Promise<Gathered> {
+  const namespace = metadata.namespace ?? "";
   const missing: string[] = [];
-  const read = async (kindName: string, name: string): Promise<KubeObject | undefined> => {
-    const kind = served.find((candidate) => candidate.kind === kindName);
-    const object = kind && (await findObject(server, { kind, namespace, name }));
-    if (object === undefined) missing.push(`there is no ${kindName} ${name}`);
+  const read = async (kind: string, name: string): Promise<KubeObject | undefined> => {
+    const object = await look({ kind, namespace, name });
+    if (object === undefined) missing.push(`there is no ${kind} ${name}`);
     return object;
   };
   const hypervisor = await read("Hypervisor", spec.hypervisorRef.name);

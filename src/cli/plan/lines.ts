@@ -21,9 +21,9 @@ export function planLines(plan: JsonObject): string[] {
 }
 
 function changeLines({ field, from, to, effect, note }: JsonObject, width: number): string[] {
-  const risk = risks[textOf(effect)] ?? textOf(effect);
+  const risk = effect === undefined ? "" : `  (${risks[textOf(effect)] ?? textOf(effect)})`;
   const values = `${shown(from)} → ${shown(to)}`;
-  const line = `  ~ ${textOf(field).padEnd(width)}  ${values}  (${risk})`;
+  const line = `  ~ ${textOf(field).padEnd(width)}  ${values}${risk}`;
   // A sentence is worth a line; only how the hypervisor calls the field is not.
   const isSentence = note !== undefined && !textOf(note).startsWith("`");
   return isSentence ? [line, `      ${textOf(note)}`] : [line];

@@ -1,118 +1,26 @@
 import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "node:test";
-import { claimName } from "../../controllers/index.ts";
 import { plan, runPlan } from "../commands/plan.ts";
-import { type Bench, createBench, type Ran } from "../objects/testing.ts";
-
-const group = "/apis/berth.dev/v1alpha1";
-const vms = `${group}/namespaces/default/virtualmachines`;
-const apiVersion = "berth.dev/v1alpha1";
-const systemId = "pve-root-ca:AA";
-const gib = 1024 ** 3;
-
-const spec = {
-  hypervisorRef: { name: "pve" },
-  source: { blank: {} },
-  cpu: { cores: 2 },
-  memory: { size: "2Gi" },
-  disks: [
-    { name: "root", size: "10Gi", storage: "fast" },
-    { name: "data", size: "20Gi", storage: "fast" },
-  ],
-  networks: [{ name: "lan", bridge: "vmbr0" }],
-};
+import type { Bench } from "../objects/testing.ts";
+import { apiVersion, createPlanBench, group, planned, spec, standing } from "./testing.ts";
 
 let bench: Bench;
 beforeEach(async () => {
-  bench = await createBench();
-  const secretRef = { namespace: "berth-system", name: "pve" };
-  await bench.write("POST", `${group}/hypervisors`, {
-    apiVersion,
-    kind: "Hypervisor",
-    metadata: { name: "pve" },
-    spec: {
-      type: "proxmox",
-      endpoints: ["https://pve.example:8006"],
-      systemId,
-      credentials: { secretRef },
-    },
-  });
-  const status = { version: "8.4.1" };
-  await bench.write("PATCH", `${group}/hypervisors/pve/status`, { status });
+  bench = await createPlanBench();
 });
-
-/** A machine that stands as declared. */
-async function standing(): Promise<void> {
-  const metadata = { name: "web" };
-  const made = await bench.write("POST", vms, {
-    apiVersion,
-    kind: "VirtualMachine",
-    metadata,
-    spec,
-  });
-  const disk = (name: string, index: number, size: number): object => {
-    const volume = `fast:vm-100-disk-${index}`;
-    return { name, volume, storage: "fast", size: String(size), device: `scsi${index}` };
-  };
-  const status = {
-    observedGeneration: 1,
-    appliedGeneration: 1,
-    hypervisor: "pve",
-    externalId: "100",
-    node: "pve1",
-    powerState: "Running",
-    disks: [disk("root", 0, 10 * gib), disk("data", 1, 20 * gib)],
-    networks: [{ name: "lan", device: "net0" }],
-  };
-  await bench.write("PATCH", `${vms}/web/status`, { status });
-  await bench.write("POST", `${group}/claims`, {
-    apiVersion,
-    kind: "Claim",
-    metadata: { name: claimName(systemId, "100") },
-    spec: {
-      hypervisor: { name: "pve", systemId },
-      externalId: "100",
-      state: "Bound",
-      origin: "Created",
-      everStood: true,
-      identity: "00000000-0000-4000-8000-000000000001",
-      installation: "00000000-0000-4000-8000-000000000002",
-      owner: { namespace: "default", name: "web", uid: made.metadata.uid },
-      node: "pve1",
-      volumes: [kept("root", 0), kept("data", 1)],
-    },
-  });
-}
-
-/** As the ledger knows a disk that was declared. */
-function kept(disk: string, index: number): object {
-  const id = `fast:vm-100-disk-${index}`;
-  return { id, disk, role: "Disk", storage: "fast", state: "Attached", onDelete: "Delete" };
-}
-
-async function planned(change: object, name = "web"): Promise<Ran> {
-  const written = {
-    apiVersion,
-    kind: "VirtualMachine",
-    metadata: { name },
-    spec: { ...spec, ...change },
-  };
-  bench.input = JSON.stringify(written);
-  return bench.run(plan, runPlan, ["-f", "-"]);
-}
 
 describe("berth plan", () => {
   test("nothing would change: exit 0", async () => {
-    await standing();
-    const { code, out } = await planned({});
+    await standing(bench);
+    const { code, out } = await planned(bench, {});
     assert.deepEqual(out, ["= virtualmachine.berth.dev/web unchanged"]);
     assert.equal(code, 0);
   });
 
   test("a new object is made; one that cannot be had is refused before", async () => {
-    const { code, out } = await planned({}, "new");
+    const { code, out } = await planned(bench, {}, "new");
     assert.deepEqual([code, out], [2, ["+ virtualmachine.berth.dev/new created"]]);
-    const refused = await planned({ cpu: { cores: 2, model: "no such" } }, "new");
+    const refused = await planned(bench, { cpu: { cores: 2, model: "no such" } }, "new");
     assert.equal(refused.code, 3, refused.out.join("\n"));
   });
 
@@ -170,8 +78,8 @@ describe("berth plan", () => {
   ];
   for (const { reason, change, line, code } of cases) {
     test(reason, async () => {
-      await standing();
-      const ran = await planned(change);
+      await standing(bench);
+      const ran = await planned(bench, change);
       const text = [...ran.out, ...ran.notes].join("\n");
       assert.match(text, line);
       assert.equal(ran.code, code, text);
@@ -185,7 +93,7 @@ describe("berth plan", () => {
   }
 
   test("the hash names exactly this plan, and programs read it as JSON", async () => {
-    await standing();
+    await standing(bench);
     const hashOf = async (cores: number): Promise<string> => {
       const written = { ...spec, cpu: { cores } };
       const metadata = { name: "web" };

@@ -39,7 +39,8 @@ function sizesOf(data: Json | undefined): JsonObject {
   );
 }
 
-function redactFields(object: JsonObject): JsonObject {
+/** Fields without what is named or looks like a secret. */
+export function redactFields(object: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.entries(object).map(([name, value]) => {
       const isSecret = typeof value === "string" && secretNames.test(name);

@@ -10,7 +10,7 @@ import type { Machine } from "../objects/machine.ts";
 import type { Server } from "../objects/server.ts";
 import { textOf } from "../objects/text.ts";
 import { statusOf } from "../why/findings.ts";
-import { nameOf, say } from "./say.ts";
+import { isPaused, nameOf, say } from "./say.ts";
 
 /** Says that the open operation should end, and waits until its end was seen. */
 export async function cancelWork(
@@ -25,7 +25,7 @@ export async function cancelWork(
   await say(server, found, { paused: "true", cancel: operation["id"] });
   call.terminal.note(`Ends: ${textOf(operation["intent"])}`);
   const ending = await untilStopped(call.terminal, { clock: machine.clock, withinMs }, (signal) =>
-    endOf(server, found, { id: operation["id"], signal }),
+    endOf(call, { server, found, signal }, operation["id"]),
   );
   if (ending.how !== "done") {
     call.terminal.note(`berth: ${nameOf(found)} is paused, and its work has not ended yet`);
@@ -35,16 +35,32 @@ export async function cancelWork(
   return exitCodes.ok;
 }
 
-/** The object once the operation is open no more; undefined if it went meanwhile. */
+interface Followed {
+  readonly server: Server;
+  readonly found: Found;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The object once nothing is open any more; undefined if it went meanwhile. Where the work had gone
+ * on to its next step before the word was read, the word is said of that one too.
+ */
 async function endOf(
-  server: Server,
-  found: Found,
-  { id, signal }: { id: unknown; signal: AbortSignal },
+  call: Call,
+  { server, found, signal }: Followed,
+  said: unknown,
 ): Promise<KubeObject | undefined> {
+  let id = said;
   for await (const object of followObject(server, placeOf(found), signal)) {
     if (object === undefined) return undefined;
     const operation = statusOf(object)["operation"];
-    if (!isJsonObject(operation) || operation["id"] !== id) return object;
+    if (!isJsonObject(operation) || typeof operation["id"] !== "string") return object;
+    if (operation["id"] === id) continue;
+    // Whoever resumed it wants what is done now.
+    if (!isPaused(object)) throw new CommandError(`${nameOf(found)} was resumed meanwhile`);
+    id = operation["id"];
+    await say(server, found, { cancel: operation["id"] });
+    call.terminal.note(`Ends: ${textOf(operation["intent"])}`);
   }
   return undefined;
 }

@@ -55,3 +55,8 @@ export async function readNamed(
 export function nameOf({ kind, object }: Found): string {
   return shownName(kind, object.metadata.name ?? "");
 }
+
+/** Whether nothing is done for the object until it is resumed. */
+export function isPaused({ metadata }: KubeObject): boolean {
+  return metadata.annotations?.[annotations.paused] === "true";
+}

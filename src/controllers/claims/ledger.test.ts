@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { annotations, claimKind, virtualMachineKind } from "../../api/index.ts";
-import type { VirtualMachine } from "../../api/index.ts";
+import type { Claim, VirtualMachine } from "../../api/index.ts";
 import { createInformer } from "../../client/index.ts";
 import { countingRandom, createVm, getVm, openWorld, until, type World } from "../testing/world.ts";
 import { claimIndexes, Ledger, quarantineMs, type Reservation } from "./ledger.ts";
@@ -75,6 +75,23 @@ test("an id that rests is nobody's for a day, and then anybody's", async () => {
   assert.ok(taken.is === "ours");
   assert.equal(taken.claim.spec.owner.name, "db");
   assert.equal(taken.claim.spec.state, "Reserved");
+});
+
+test("empty reservations that an object gave up are counted, and nobody else's", async () => {
+  const { ledger, vm, reservation } = await openBench();
+  const [web, db] = [await vm("web"), await vm("db")];
+  const reserve = async (of: VirtualMachine, externalId: string): Promise<Claim> => {
+    const reserved = await ledger.reserve({ ...reservation(of), externalId });
+    assert.ok(reserved.is === "ours");
+    return reserved.claim;
+  };
+  const first = await reserve(web, "100");
+  assert.equal(ledger.husksOf(first.spec), 0, "one that is held was not given up");
+  await ledger.release(first, "its task is dead");
+  await ledger.release(await reserve(db, "101"), "its task is dead");
+  const stood = await ledger.record(await reserve(web, "102"), { everStood: true });
+  await ledger.release(stood, "a person said so");
+  assert.equal(ledger.husksOf(first.spec), 1);
 });
 
 test("a Claim whose quarantine is over is deleted", async () => {

@@ -165,6 +165,16 @@ export class Ledger {
     });
   }
 
+  /** How many ids its owner let go of before a machine ever stood there: what is left is empty. */
+  husksOf({ owner, hypervisor, installation }: ClaimSpec): number {
+    const all = this.#claims.byIndex("owner", objectKey(owner)).filter(({ spec }) => {
+      const isHere = spec.hypervisor.systemId === hypervisor.systemId;
+      const isIts = spec.owner.uid === owner.uid && spec.installation === installation;
+      return spec.state === "Released" && !spec.everStood && isHere && isIts;
+    });
+    return all.filter(({ spec }) => spec.role === "Machine").length;
+  }
+
   /** The Claim under which an id was let go, as the server has it now. */
   async releasedAs(systemId: string, externalId: string): Promise<Claim | undefined> {
     const there = await this.#read(claimName(systemId, externalId));

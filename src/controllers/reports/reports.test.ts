@@ -98,6 +98,13 @@ describe("reports", () => {
     assert.doesNotMatch(metrics, /operation_seconds_count/);
   });
 
+  test("a refused step that is tried again is told, and not as given up", () => {
+    const { reports, events } = open();
+    const refused = { category: "PermissionDenied", message: "It may not." } as const;
+    reports.failed(vm, refused, facts({ step: "Start", attempts: 2, isStalled: true }));
+    assert.deepEqual(events, ["Warning PermissionDenied It may not."]);
+  });
+
   test("every failed attempt raises a count, and the stall at the end is one Event more", async () => {
     const { reports, events, text } = open();
     const step = "Create";

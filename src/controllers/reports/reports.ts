@@ -169,8 +169,14 @@ function tellFailure({ events, log, metrics }: ReportsOptions, failed: Failed): 
   const told = { category, ...work, retryInMs, detail: text, cause };
   log("warn", isStalled ? "stalls" : "has failed", { ...placeOf(object, facts), ...told });
   events.event(object, { type: "Warning", reason: failureReasons[category], message: text });
-  // At a first failure that stalls, the one Event above says it all.
-  if (isStalling && attempts > 1) events.event(object, stallOf(category, attempts));
+  if (isStalling && isGivenUp(category, attempts)) {
+    events.event(object, stallOf(category, attempts));
+  }
+}
+
+/** Where the first failure stalls, and is seldom tried again, its own Event says it all. */
+function isGivenUp(category: FailureCategory, attempts: number): boolean {
+  return attempts > 1 && categoryPolicies[category].next !== "stall";
 }
 
 /** Something was tried; to look for what became of a lost reply, or for what is missing, is not. */

@@ -89,8 +89,20 @@ function shown(machine: ModelMachine): Machine {
 }
 
 /** What a draft meets, the reachability of the hypervisor aside. */
-export function preflightOf(state: ModelState, { claim, disks }: Draft): Preflight {
-  const { machines, volumes, images } = state;
+export function preflightOf(state: ModelState, { claim, disks, isAddition }: Draft): Preflight {
+  const { images } = state;
+  const isMade = isAddition !== true;
+  const { findings, volumesBefore } = isMade ? underIdOf(state, claim) : noneUnderId;
+  const missing = disks.flatMap(({ fill }): Failure[] => {
+    if (fill.from !== "volume" || images.has(fill.volume)) return [];
+    return [{ category: "ImageNotFound", message: `There is no ${fill.volume}.` }];
+  });
+  return { findings: [...findings, ...missing], volumesBefore };
+}
+
+const noneUnderId: Preflight = { findings: [], volumesBefore: [] };
+
+function underIdOf({ machines, volumes }: ModelState, claim: Draft["claim"]): Preflight {
   const volumesBefore = [...volumes.values()]
     .filter(({ owner }) => owner === claim.externalId)
     .map(({ id }) => id);
@@ -100,11 +112,6 @@ export function preflightOf(state: ModelState, { claim, disks }: Draft): Preflig
   }
   if (volumesBefore.length > 0) {
     findings.push({ category: "OrphanedVolumes", message: `There is ${volumesBefore.join()}.` });
-  }
-  for (const { fill } of disks) {
-    if (fill.from === "volume" && !images.has(fill.volume)) {
-      findings.push({ category: "ImageNotFound", message: `There is no ${fill.volume}.` });
-    }
   }
   return { findings, volumesBefore };
 }

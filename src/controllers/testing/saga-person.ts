@@ -24,7 +24,7 @@ export async function doAsTold({ client, proxmox, ours }: PersonsPlace): Promise
   const vm = await getVm(client, sagaName);
   if (vm === undefined || vm.metadata.deletionTimestamp === undefined) await answer(client, vm);
   const { failure } = vm?.status ?? {};
-  if (failure?.category !== "LockError" || failure.nextRetryAt !== undefined) return;
+  if (failure?.category !== "LockError") return;
   for (const id of ours) {
     if (isHusk(proxmox, id)) destroyByHand(proxmox, id);
     else proxmox.setLock(Number(id), undefined);

@@ -11,6 +11,7 @@ import type { Declared } from "./next.ts";
 import { chooseNode, type Neighbours } from "./placement.ts";
 import type { Needs } from "./places.ts";
 import { bytesOf } from "./quantities.ts";
+import { saidOf } from "./said.ts";
 import { sourceNodes } from "./source-nodes.ts";
 import { annotationOf, isDeleting, type ConnectedTurn } from "./turn.ts";
 
@@ -221,7 +222,7 @@ function declaredOf(
   const { vm } = turn;
   const { spec, status, metadata } = vm;
   const { shutdown, updatePolicy, driftPolicy, onMissing, powerState: power } = spec;
-  const restartAt = annotationOf(metadata, "restartAt");
+  const restartAt = saidOf(metadata, "restartAt");
   return {
     isDeleting: isDeleting(vm),
     fate,

@@ -1,12 +1,15 @@
+import type { VirtualMachine } from "../../api/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
 import type { Begun, Operation, TaskHandle } from "../../hypervisor/index.ts";
 import { again, type Outcome } from "../../runtime/index.ts";
 import { endBeginning, waitInLine } from "./beginning.ts";
-import { failVm } from "./failing.ts";
+import { digestOf, failedStepsOf, type FailedStep } from "./failed-steps.ts";
+import { failVm, holdRefused } from "./failing.ts";
+import { saidOf } from "./said.ts";
 import { blockedView, noWorker, ofStep, taskKind } from "./settling.ts";
 import { slotsOf, stepTraits, type Step } from "./steps.ts";
 import type { StatusOperation } from "./status.ts";
-import { annotationOf, noteDone, settle, writeView, type ConnectedTurn } from "./turn.ts";
+import { noteDone, settle, writeView, type ConnectedTurn } from "./turn.ts";
 
 /** What comes before the first copy, or the first change of what is not copied. */
 const firstSteps: ReadonlySet<string> = new Set(["Create", "PutSeed"]);
@@ -23,9 +26,9 @@ const vainMax = 3;
  */
 export async function performStep(turn: ConnectedTurn, step: Step): Promise<Outcome> {
   const { deps, driver, memory, key, connection } = turn;
-  if (memory.lost?.intent === writtenIntent(step)) return failLost(turn, step);
-  delete memory.lost;
-  if (isInVain(turn, step)) return failInVain(turn, step);
+  const tried = { step: step.name, digest: digestOf(step.operation) };
+  const instead = (await holdRefused(turn, tried)) ?? (await failUndone(turn, step));
+  if (instead !== undefined) return instead;
   if (!takeSlots(turn, step)) return waitInLine(turn, slotsOf(step, connection));
   if (!firstSteps.has(step.name)) endBeginning(turn);
   delete memory.line;
@@ -34,10 +37,12 @@ export async function performStep(turn: ConnectedTurn, step: Step): Promise<Outc
   delete memory.task;
   // From here on it is no longer true that nothing was ever sent.
   delete memory.reserved;
+  memory.tried = tried;
   const { reason } = stepTraits[step.name];
   await writeView(turn, {
     state: { is: "working", reason, message: step.intent },
     operation,
+    failedSteps: stillFailed(turn, step),
     ...(step.name === "Start" ? { handled: restartHandled(turn) } : {}),
   });
   turn.isOpen = true;
@@ -46,6 +51,23 @@ export async function performStep(turn: ConnectedTurn, step: Step): Promise<Outc
   deps.reports.opened(operation);
   const begun = await driver.begin(repeated(turn, step), deps.fence);
   return conclude(turn, { step, operation, begun, key });
+}
+
+/** It was done already, and is to be done again all the same. */
+async function failUndone(turn: ConnectedTurn, step: Step): Promise<Outcome | undefined> {
+  const { memory } = turn;
+  if (memory.lost?.intent === writtenIntent(step)) return failLost(turn, step);
+  delete memory.lost;
+  return isInVain(turn, step) ? failInVain(turn, step) : undefined;
+}
+
+/** A step that ended well counts from the beginning, once something else is to be done. */
+function stillFailed({ memory, vm }: ConnectedTurn, step: Step): readonly FailedStep[] {
+  const { ended } = memory;
+  delete memory.ended;
+  const failed = failedStepsOf(vm);
+  if (ended === undefined || ended.intent === writtenIntent(step)) return failed;
+  return failed.filter((one) => one.step !== ended.step);
 }
 
 /** Every use of the account for unlocking is told. */
@@ -102,8 +124,7 @@ function failLost(turn: ConnectedTurn, { name, intent }: Step): Promise<Outcome>
 
 function repeated({ memory, vm }: ConnectedTurn, { name, operation, intent }: Step): Operation {
   if (operation.kind !== "grow") return operation;
-  const isRepeated =
-    memory.done?.intent === writtenIntent({ intent }) || vm.status?.failure?.step === name;
+  const isRepeated = memory.done?.intent === writtenIntent({ intent }) || timesTried(vm, name) > 0;
   return { ...operation, isRepeated };
 }
 
@@ -121,7 +142,7 @@ async function conclude(turn: ConnectedTurn, effect: Effect): Promise<Outcome> {
   turn.deps.reports.operated(turn.vm, { ...operation, ...task }, begun.outcome);
   switch (begun.outcome) {
     case "done":
-      noteDone(turn, operation.intent);
+      noteDone(turn, operation);
       settle(turn);
       return again(step.name);
     case "progressed":
@@ -168,15 +189,14 @@ function takeSlots({ deps, key, memory, connection }: ConnectedTurn, step: Step)
 
 function operationOf({ deps, vm }: ConnectedTurn, step: Step): StatusOperation {
   const nowMs = deps.clock.nowMs();
-  const { failure, operation: old } = vm.status ?? {};
-  const failed = failure?.step === step.name ? failure.attempts : 0;
+  const { operation: old } = vm.status ?? {};
   const intent = writtenIntent(step);
   const unsettled = old?.intent === intent ? old.attempt : 0;
   return {
     id: deps.random.uuid(),
     step: step.name,
     intent,
-    attempt: Math.max(failed, unsettled) + 1,
+    attempt: Math.max(timesTried(vm, step.name), unsettled) + 1,
     since: formatTime(nowMs),
     // Times in the API are whole seconds, rounded down: one more is the same or later.
     deadline: formatTime(nowMs + stepTraits[step.name].settleMs + 1_000),
@@ -188,7 +208,15 @@ function writtenIntent({ intent }: Pick<Step, "intent">): string {
   return intent.slice(0, 1024);
 }
 
+/** How often it failed, whatever else failed in between. */
+function timesTried({ status }: VirtualMachine, name: string): number {
+  const { failure, failedSteps = [] } = status ?? {};
+  const told = failure?.step === name ? failure.attempts : 0;
+  const counts = failedSteps.filter(({ step }) => step === name).map(({ attempts }) => attempts);
+  return Math.max(told, ...counts);
+}
+
 export function restartHandled({ vm }: ConnectedTurn): { handledRestartAt?: string } {
-  const asked = annotationOf(vm.metadata, "restartAt");
-  return asked === undefined ? {} : { handledRestartAt: asked.slice(0, 128) };
+  const asked = saidOf(vm.metadata, "restartAt");
+  return asked === undefined ? {} : { handledRestartAt: asked };
 }

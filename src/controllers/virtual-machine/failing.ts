@@ -3,8 +3,18 @@ import { categoryPolicies, type Failure } from "../../hypervisor/index.ts";
 import { again, nextAttempt, stalled, type Outcome } from "../../runtime/index.ts";
 import { describeFailure, type StatusFailure } from "../failures/index.ts";
 import { endBeginning } from "./beginning.ts";
-import type { StatusOperation } from "./status.ts";
-import { annotationOf, declarationOf, writeView, type Turn } from "./turn.ts";
+import {
+  failedBefore,
+  failedStepsOf,
+  failureAgain,
+  heldMs,
+  refusalOf,
+  refusedPolicy,
+  withFailed,
+} from "./failed-steps.ts";
+import { saidOf } from "./said.ts";
+import type { StatusOperation, VmView } from "./status.ts";
+import { declarationOf, loseSight, releaseSlots, writeView, type Turn } from "./turn.ts";
 
 /** What is tried again by the clock, so that its attempts count. */
 const countedNexts: ReadonlySet<string> = new Set(["retry", "look"]);
@@ -35,20 +45,20 @@ export async function failVm(
   const { deps, memory } = turn;
   const { step } = options;
   endBeginning(turn);
-  const policy = categoryPolicies[failure.category];
-  const isCounted = countedNexts.has(policy.next);
-  const attempts = (isCounted ? attemptsOf(turn, failure, step) : 0) + 1;
-  const next = nextAttempt(policy, attempts, deps.random);
+  const attempts = attemptsOf(turn, failure, step) + 1;
+  const { isStalled, afterMs, isSaid } = whenAgain(turn, failure, { step, attempts });
   const nowMs = deps.clock.nowMs();
-  const old = turn.vm.status?.failure;
+  const old = failureBefore(turn, failure, step);
   const wasStalled = isStalledNow(turn);
   const isNew = isNews(turn, failure);
   const operation = failedOperation(turn, step);
-  const nextRetryMs = isCounted && next.type === "retry" ? nowMs + next.afterMs : undefined;
+  const nextRetryMs = isSaid ? nowMs + afterMs : undefined;
   const described = describeFailure(failure, { nowMs, old, attempts, step, nextRetryMs });
+  turn.failed = described;
   await writeView(turn, {
-    state: { is: "failed", failure: described, isStalled: next.type === "stall" },
+    state: { is: "failed", failure: described, isStalled },
     handled: handledOf(turn),
+    failedSteps: failedSteps(turn, described),
     ...placeOf(turn),
     ...operationPart(options),
     plan: options.plan,
@@ -58,15 +68,49 @@ export async function failVm(
     operation,
     attempts,
     isNew,
-    isStalled: next.type === "stall",
+    isStalled,
     wasStalled,
-    retryInMs: nextRetryMs === undefined ? undefined : nextRetryMs - nowMs,
+    retryInMs: isSaid && !isStalled ? afterMs : undefined,
   });
-  if (next.type === "stall") return rest(turn, failure, described);
-  if (nextRetryMs !== undefined) {
+  if (isStalled && !isSaid) return rest(turn, failure, described);
+  // What stalls is looked at meanwhile: somebody may be at it.
+  if (nextRetryMs !== undefined && !isStalled) {
     memory.retry = { atMs: nextRetryMs, declaration: declarationOf(turn.vm) };
   }
-  return again(failure.category, next.afterMs);
+  return again(failure.category, afterMs);
+}
+
+/** The same one, if it is known; what was told last, if that is not it. */
+function failureBefore(
+  { vm }: Turn,
+  { category }: Failure,
+  step: string | undefined,
+): StatusFailure | undefined {
+  return failedBefore(vm, step, category) ?? vm.status?.failure;
+}
+
+interface When {
+  readonly isStalled: boolean;
+  readonly afterMs: number;
+  /** It is tried again then, by the clock alone. */
+  readonly isSaid: boolean;
+}
+
+/** By the policy of its category. A step that only a person can mend is tried again, seldom. */
+function whenAgain(
+  { deps: { random } }: Turn,
+  { category }: Failure,
+  { step, attempts }: { readonly step: string | undefined; readonly attempts: number },
+): When {
+  const policy = categoryPolicies[category];
+  const next = nextAttempt(policy, attempts, random);
+  if (next.type === "retry") {
+    return { isStalled: false, afterMs: next.afterMs, isSaid: countedNexts.has(policy.next) };
+  }
+  const isRefused = step !== undefined && policy.next === "stall";
+  const later = isRefused ? nextAttempt(refusedPolicy, attempts, random) : next;
+  if (later.type === "retry") return { isStalled: true, afterMs: later.afterMs, isSaid: true };
+  return { isStalled: true, afterMs: 0, isSaid: false };
 }
 
 /** The status has it until the failure is written. */
@@ -104,6 +148,8 @@ export async function waitForLook(
   memory.toldAway = failure.category;
   endBeginning(turn);
   const described = isTold ? old : describeFailure(failure, { nowMs, old, attempts });
+  // In the words that were told: those of every further look would be a write each.
+  loseSight(turn, { ...failure, message: described.message });
   const waitingFor = { kind: "Dependency", name: `Hypervisor ${name}` } as const;
   const state = { is: "failed", failure: described, isStalled: false, waitingFor } as const;
   await writeView(turn, { state, handled: handledOf(turn), ...placeOf(turn) });
@@ -122,12 +168,8 @@ export async function waitForLook(
  * Nothing more is tried. But where nothing was tried at all, because a look was enough to refuse
  * it, the next look costs the hypervisor a few reads and finds out that somebody has mended it.
  */
-function rest(
-  { deps }: Turn,
-  { category }: Failure,
-  { step, attempts, firstAt }: StatusFailure,
-): Outcome {
-  if (step !== undefined || attempts > 1) return stalled(category);
+function rest({ deps }: Turn, { category }: Failure, { step, firstAt }: StatusFailure): Outcome {
+  if (step !== undefined) return stalled(category);
   const ageMs = deps.clock.nowMs() - Date.parse(firstAt);
   return again(category, Math.min(Math.max(ageMs / 2, lookMsFirst), lookMsMost));
 }
@@ -146,30 +188,62 @@ function placeOf({ node, claim, vm }: Turn): { place?: { node: string | undefine
   return node === undefined ? {} : { place: { node } };
 }
 
+/**
+ * Looks go on: when the world is another, something else is to be done, and is. But exactly what
+ * was refused is not sent again before its time, whatever changed beside it.
+ */
+export async function holdRefused(
+  turn: Turn,
+  { step, digest: tried }: NonNullable<Turn["memory"]["tried"]>,
+): Promise<Outcome | undefined> {
+  const { deps, vm } = turn;
+  const refusal = refusalOf(vm, { step, tried });
+  const waitMs = refusal === undefined ? 0 : heldMs(refusal, deps.clock.nowMs());
+  if (refusal === undefined || waitMs <= 0) return undefined;
+  endBeginning(turn);
+  releaseSlots(turn);
+  const failure = failureAgain(vm, refusal);
+  await writeView(turn, { state: { is: "failed", failure, isStalled: true } });
+  return again(failure.category, waitMs);
+}
+
+function failedSteps(
+  { vm, memory }: Turn,
+  failure: StatusFailure,
+): NonNullable<VmView["failedSteps"]> {
+  const { step, category } = failure;
+  if (step === undefined || categoryPolicies[category].next === "wait") return failedStepsOf(vm);
+  const tried = memory.tried?.step === step ? memory.tried.digest : undefined;
+  return withFailed(vm, step, { failure, tried });
+}
+
 /** How often this very failure happened before. A person's word starts from the beginning. */
 function attemptsOf({ vm }: Turn, failure: Failure, step: string | undefined): number {
+  const { next } = categoryPolicies[failure.category];
+  if (step !== undefined) return failedBefore(vm, step, failure.category)?.attempts ?? 0;
   const { failure: old, handledReconcileAt } = vm.status ?? {};
-  if (old === undefined || handledReconcileAt !== annotationOf(vm.metadata, "reconcileAt"))
-    return 0;
+  const isSaidAnew = handledReconcileAt !== saidOf(vm.metadata, "reconcileAt");
+  if (old === undefined || isSaidAnew || !countedNexts.has(next)) return 0;
   return old.category === failure.category && old.step === step ? old.attempts : 0;
 }
 
 /**
- * A creation that failed as often as it may. It stays so until the declaration changes or a person
- * asks for another try.
+ * A step that failed as often as it may. It stays so until the declaration changes or a person asks
+ * for another try. Work is given up, looking is not: what failed at no step is looked at again.
  */
 export function hasGivenUp({ vm }: Turn): boolean {
   const { failure, observedGeneration, handledReconcileAt } = vm.status ?? {};
-  if (failure === undefined || categoryPolicies[failure.category].next !== "retry") return false;
+  if (failure?.step === undefined) return false;
+  if (categoryPolicies[failure.category].next !== "retry") return false;
   // While it is tried again the failure stands, and the stall does not.
   if (!isStalledNow({ vm })) return false;
-  const isSame = handledReconcileAt === annotationOf(vm.metadata, "reconcileAt");
+  const isSame = handledReconcileAt === saidOf(vm.metadata, "reconcileAt");
   return isSame && observedGeneration === vm.metadata.generation;
 }
 
 export function handledOf({ vm }: Turn): { handledReconcileAt?: string } {
-  const asked = annotationOf(vm.metadata, "reconcileAt");
-  return asked === undefined ? {} : { handledReconcileAt: asked.slice(0, 128) };
+  const asked = saidOf(vm.metadata, "reconcileAt");
+  return asked === undefined ? {} : { handledReconcileAt: asked };
 }
 
 function isStalledNow({ vm }: Pick<Turn, "vm">): boolean {

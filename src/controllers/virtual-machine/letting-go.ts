@@ -1,5 +1,6 @@
 import { finalizers, virtualMachineKind } from "../../api/index.ts";
 import type { VirtualMachine } from "../../api/index.ts";
+import { categoryPolicies } from "../../hypervisor/index.ts";
 import { again, removeFinalizer, settled, type Outcome } from "../../runtime/index.ts";
 import { endBeginning } from "./beginning.ts";
 import { failVm } from "./failing.ts";
@@ -59,8 +60,22 @@ export async function holdsNothing(turn: Turn): Promise<boolean> {
   return claim.ok && claim.value === undefined;
 }
 
+/** What passes by itself is waited for so long, before an object is let go as it is. */
+const patienceMs = 20_000;
+
 /**
- * The hypervisor is gone for good, by a person's word. The Claim goes on saying where the machine
+ * A person said to forget it, and it cannot be let go in good order: the machine cannot be seen,
+ * something else has its id, or a change of its mark is refused. Nothing is touched then.
+ */
+export function isForgotten({ vm, claim, failed, deps }: Turn): boolean {
+  if (failed === undefined || claim === undefined) return false;
+  if (annotationOf(vm.metadata, "forget") === undefined) return false;
+  const failingMs = deps.clock.nowMs() - Date.parse(failed.firstAt);
+  return categoryPolicies[failed.category].next === "stall" || failingMs >= patienceMs;
+}
+
+/**
+ * The machine is given up, by a person's word. The Claim goes on saying where the machine
  * was, so that one which comes back is no orphan; nothing was destroyed. The same holds for the
  * keeper that it was handing disks to: its Claim goes first, because only the other leads to it.
  */
@@ -73,8 +88,14 @@ export async function forgetVm(turn: Turn): Promise<Outcome> {
   const keeper = await findKeeper(turn);
   if (keeper !== undefined) await deps.ledger.release(keeper, why);
   if (claim.value !== undefined) await deps.ledger.release(claim.value, why);
-  const where = `the machine ${vm.status?.externalId ?? ""} on ${vm.status?.hypervisor ?? ""}`;
-  const message = `Let go without being seen: ${where}; ${why}`;
-  deps.events.event(vm, { type: "Warning", reason: "Forgotten", message });
+  tellForgotten(turn, why);
   return letGo(turn);
+}
+
+function tellForgotten({ deps, vm, seen }: Turn, why: string): void {
+  const { externalId = "", hypervisor = "" } = vm.status ?? {};
+  const isUnseen = seen === undefined || seen.at === "unknown";
+  const how = isUnseen ? "Let go without being seen" : "Let go as it is, and not touched";
+  const message = `${how}: the machine ${externalId} on ${hypervisor}; ${why}`.slice(0, 1024);
+  deps.events.event(vm, { type: "Warning", reason: "Forgotten", message });
 }

@@ -114,6 +114,8 @@ export interface PlanInput {
   readonly lastDone?: string | undefined;
   /** By what a reservation that is still empty was told to be ours. */
   readonly huskHints?: Pick<ClearHusk, "sinceMs" | "workerNeverStarted" | "clonedFrom">;
+  /** Empty reservations that it gave up before, and that may still be there. */
+  readonly husksLeft?: number;
   /** Locks of ours that are dead can be cleared here. */
   readonly mayUnlock?: boolean;
   /** The plan that a person approved, by its hash. */

@@ -3,7 +3,14 @@ import { again, settled, type Outcome } from "../../runtime/index.ts";
 import { endBeginning } from "./beginning.ts";
 import { noWorker, taskOf } from "./settling.ts";
 import type { StatusOperation } from "./status.ts";
-import { annotationOf, settle, writeView, type ConnectedTurn, type Turn } from "./turn.ts";
+import {
+  annotationOf,
+  loseSight,
+  settle,
+  writeView,
+  type ConnectedTurn,
+  type Turn,
+} from "./turn.ts";
 
 const lookMs = 2_000;
 
@@ -30,10 +37,8 @@ export async function pauseVm(turn: Turn): Promise<Outcome> {
 }
 
 function restUnseen(turn: Turn, name: string, failure: Failure): Promise<Outcome> {
-  const { vm, deps } = turn;
-  // What never stood is not unknown: there is nothing to be seen.
-  const isKnown = vm.status?.disks !== undefined && !deps.connections.isUntried(name);
-  if (isKnown) turn.seen = { at: "unknown", failure };
+  const { deps } = turn;
+  if (!deps.connections.isUntried(name)) loseSight(turn, failure);
   return rest(turn);
 }
 

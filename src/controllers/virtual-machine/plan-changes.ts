@@ -48,12 +48,23 @@ export function* sizeChanges(
   }
 }
 
+/** Nobody is cut off when a machine is set going that does not run. */
+const goingNotes: Partial<Record<Machine["power"], string>> = {
+  Stopped: "The machine is started.",
+  Suspended: "The machine is resumed.",
+  Paused: "The machine goes on.",
+};
+
 export function powerChanges(
   { powerState }: Pick<VirtualMachineSpec, "powerState">,
   { power }: Pick<Machine, "power">,
 ): Planned[] {
   if (power === powerState) return [];
-  return [{ field: "spec.powerState", from: power, to: powerState, effect: "PowerOff" }];
+  const change = { field: "spec.powerState", from: power, to: powerState } as const;
+  const note = powerState === "Running" ? goingNotes[power] : undefined;
+  return [
+    note === undefined ? { ...change, effect: "PowerOff" } : { ...change, effect: "Live", note },
+  ];
 }
 
 export function changeText(value: unknown): string {

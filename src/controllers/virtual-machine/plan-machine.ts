@@ -1,8 +1,9 @@
 import type { ClaimSpec } from "../../api/index.ts";
 import { shapeDifferences } from "../../hypervisor/index.ts";
-import type { Difference, Failure, Machine, NewDisk } from "../../hypervisor/index.ts";
+import type { Difference, Failure, Machine, NewDisk, SeenDisk } from "../../hypervisor/index.ts";
 import { fieldsMadeAnew } from "./made-from.ts";
 import { claimChange } from "./plan-claim.ts";
+import { driftOf } from "./plan-drift.ts";
 import { lostDisks, planVmDisks } from "./plan-disks.ts";
 import { planVmTakenBack } from "./plan-hand-over.ts";
 import { planVmKeeperClosed } from "./plan-keeper.ts";
@@ -60,17 +61,18 @@ function planVmKnown(input: PlanInput, claim: ClaimSpec, machine: Machine): Next
 }
 
 function planVmRest(
-  { declared: { madeFrom } }: PlanInput,
+  { declared }: PlanInput,
   claim: ClaimSpec,
   { found, isLeftAlone }: { readonly found: Found; readonly isLeftAlone: boolean },
 ): Next {
   if (!claim.everStood) {
+    const { madeFrom } = declared;
     return { do: "record", change: { everStood: true, ...(madeFrom && { madeFrom }) } };
   }
-  const { machine, differences, later } = found;
+  const { machine, later } = found;
   const pending = isLeftAlone ? machine.pending : [...new Set([...machine.pending, ...later])];
   const isApplied = isLeftAlone || later.length === 0;
-  return { do: "rest", drift: isLeftAlone ? differences : [], pending, isApplied };
+  return { do: "rest", drift: isLeftAlone ? driftOf(declared, found) : [], pending, isApplied };
 }
 
 /** What differs; and of that, what has to wait until the machine is off. */
@@ -108,23 +110,49 @@ function frozen(input: PlanInput, claim: ClaimSpec, found: Found): string[] {
   return planVmForm(input, claim, off) === undefined ? [] : ["disks and placement"];
 }
 
-/** What cannot be changed in place is refused whole, before anything of it is applied. */
+/**
+ * What cannot be changed in place is refused whole, before anything of it is applied. Where nobody
+ * edited the object, somebody changed the machine: then there are no fields to put back.
+ */
 function refusalOf(input: PlanInput, claim: ClaimSpec, found: Found): Next | undefined {
+  // What is not to be put back is not refused for being impossible to put back.
+  if (isDriftLeftAlone(input, claim)) return undefined;
   const { machine } = found;
-  const fields = [...shrinkingDisks(input.declared.disks, machine)];
-  if (claim.everStood) fields.push(...fixedFields(input, claim, found));
-  const [lost] = claim.everStood ? lostDisks(input.declared.disks, claim, machine) : [];
+  const { disks, isEdited } = input.declared;
+  const sizes = shrinkingDisks(disks, machine);
+  const fields = [
+    ...sizes.map(sizeField),
+    ...(claim.everStood ? fixedFields(input, claim, found) : []),
+  ];
+  const [lost] = claim.everStood ? lostDisks(disks, claim, machine) : [];
   if (lost !== undefined) return { do: "fail", failure: lostDisk(lost) };
   if (fields.length === 0) return undefined;
   if (!claim.everStood) return { do: "fail", failure: tooSmall(fields) };
+  const named = fields.join(", ");
   return {
     do: "fail",
     failure: {
       category: "ReplacementRequired",
-      message: `This cannot be changed in place: ${fields.join(", ")}. Nothing was applied.`,
-      remedy: "Put the fields back, or make a new VirtualMachine.",
+      message: isEdited
+        ? `This cannot be changed in place: ${named}. Nothing was applied.`
+        : `Somebody changed this by hand, and it cannot be put back in place: ${named}.`,
+      remedy: replacementRemedy(sizes, waysBack(input, fields.length > sizes.length)),
     },
   };
+}
+
+/** A disk that was grown stays as large: what is left to do is to say so. */
+function replacementRemedy(sizes: readonly SeenDisk[], back: readonly string[]): string {
+  const told = sizes.map(({ name = "", sizeBytes }) => {
+    return `declare size: ${sizeText(sizeBytes)} for the disk ${name}`;
+  });
+  const ways = [...told, ...back, "make a new VirtualMachine"].join(", or ");
+  return `${ways.charAt(0).toUpperCase()}${ways.slice(1)}.`;
+}
+
+function waysBack({ declared }: PlanInput, isBesideSizes: boolean): string[] {
+  if (declared.isEdited) return ["put the fields back"];
+  return isBesideSizes ? ["change it back on the hypervisor"] : [];
 }
 
 /** The source and the first boot's data count only until it stood; of the rest the driver knows. */
@@ -153,13 +181,16 @@ function tooSmall(fields: readonly string[]): Failure {
   };
 }
 
-function* shrinkingDisks(disks: readonly NewDisk[], machine: Machine): Iterable<string> {
-  for (const { name, sizeBytes } of disks) {
+/** The disks that are larger than declared, as they were seen. */
+function shrinkingDisks(disks: readonly NewDisk[], machine: Machine): SeenDisk[] {
+  return disks.flatMap(({ name, sizeBytes }) => {
     const seen = machine.disks.find((disk) => disk.name === name);
-    if (seen && sizeBytes !== undefined && sizeBytes < seen.sizeBytes) {
-      yield `spec.disks[${name}].size (it has ${sizeText(seen.sizeBytes)})`;
-    }
-  }
+    return seen && sizeBytes !== undefined && sizeBytes < seen.sizeBytes ? [seen] : [];
+  });
+}
+
+function sizeField({ name = "", sizeBytes }: SeenDisk): string {
+  return `spec.disks[${name}].size (it has ${sizeText(sizeBytes)})`;
 }
 
 function lostDisk(name: string): Failure {

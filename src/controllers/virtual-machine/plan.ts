@@ -6,18 +6,24 @@ import { deadLock, lockText } from "../failures/index.ts";
 import { basisOf, isUnsettled, stepOrWait, waitForOpen } from "./next.ts";
 import type { Cloning, Next, PlanInput } from "./next.ts";
 import { destroyIntent, planVmDeletion } from "./plan-deletion.ts";
+import { planVmForgettable } from "./plan-forgetting.ts";
 import { planVmKeeperClosed } from "./plan-keeper.ts";
 import { planVmMachine } from "./plan-machine.ts";
 import { planVmResume } from "./plan-power.ts";
 import { planVmRestamp } from "./plan-restamp.ts";
 import { planVmSeedGone } from "./plan-seed.ts";
 
+/** So many empty reservations are left behind; then a person has to look. */
+const husksMax = 3;
+
 /** Decides the one next thing. Pure: every branch is here and in the two plans beside it. */
 export function planVm(input: PlanInput): Next {
   const next = planVmAt(input);
   // A keeper that was claimed is closed before the object that claimed it goes.
-  const isLast = next.do === "finish" && input.claim !== undefined;
-  return (isLast ? planVmKeeperClosed(input, input.claim) : undefined) ?? next;
+  const { claim } = input;
+  if (claim === undefined) return next;
+  const closed = next.do === "finish" ? planVmKeeperClosed(input, claim) : undefined;
+  return closed ?? planVmForgettable(input, claim, next);
 }
 
 function planVmAt(input: PlanInput): Next {
@@ -225,7 +231,7 @@ function planVmOpaque(
     return planVmHusk(claim, seen.node, input.huskHints);
   }
   if (input.declared.isDeleting || !mayMoveOn(claim)) return { do: "fail", failure };
-  return { do: "moveOn", failure, leaves: "Husk" };
+  return leaveHusk(input, failure);
 }
 
 function planVmForeign(input: PlanInput, claim: ClaimSpec, seen: ForeignSeen): Next {
@@ -250,7 +256,18 @@ function planVmElsewhere(input: PlanInput, claim: ClaimSpec, seen: ForeignSeen):
   const isHusk = seen.reason === "Husk";
   if (input.declared.isDeleting) return { do: "finish", how: isHusk ? "Release" : "Retire" };
   if (!mayMoveOn(claim)) return { do: "fail", failure };
-  return { do: "moveOn", failure, leaves: isHusk ? "Husk" : "Nothing" };
+  return isHusk ? leaveHusk(input, failure) : { do: "moveOn", failure, leaves: "Nothing" };
+}
+
+/**
+ * Another id helps where one reservation went wrong. Where one after the other does, the next would
+ * only be one more that a person has to clear away.
+ */
+function leaveHusk({ husksLeft = 0 }: PlanInput, failure: Failure): Next {
+  if (husksLeft < husksMax) return { do: "moveOn", failure, leaves: "Husk" };
+  const before = `${husksLeft} ids were given up like this one before, so no further one is tried.`;
+  const message = `${failure.message} ${before}`;
+  return { do: "fail", failure: { ...failure, message } };
 }
 
 /** What is not marked yet and is to become ours: our own copy, or a machine to take over. */

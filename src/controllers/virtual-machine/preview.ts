@@ -8,9 +8,10 @@ import type {
   NewDisk,
   Shape,
 } from "../../hypervisor/index.ts";
-import { combined } from "../failures/index.ts";
+import { combined, defined } from "../failures/index.ts";
 import type { Declaration } from "./declaration.ts";
 import { desireMachine, type Desired } from "./desired.ts";
+import { fieldsMadeAnew, madeFrom } from "./made-from.ts";
 import type { Declared } from "./next.ts";
 import { planVm } from "./plan.ts";
 import { isEverDeclared } from "./plan-claim.ts";
@@ -49,15 +50,22 @@ export interface Preview {
  * Claim, and of fields that no status shows, from the declaration that was applied.
  */
 export function previewVm(input: PreviewInput): Preview {
-  const { before, after, claim, dialect } = input;
-  const machine = seenMachine(before.vm, claim, shapeOf(before, dialect));
+  const { before, after, dialect } = input;
+  const claim = { ...input.claim, madeFrom: input.claim.madeFrom ?? madeFrom(before.vm) };
   const desired = desireMachine(after);
-  if (!desired.ok) return { plan: planOfChanges(machine, []), refusal: desired.failure };
+  if (!desired.ok) return { plan: planOfChanges(claim, []), refusal: desired.failure };
   const { shape, refusals } = dialect.fit(desired.value.shape);
   const wanted = { ...desired.value, shape };
-  const plan = planOfChanges(machine, changesOf(after.vm, wanted, { machine, dialect, claim }));
+  // What the guest was told is judged by what the machine was made from, and shown nowhere.
+  const seen = { ...shapeOf(before, dialect), cloudInit: shape.cloudInit };
+  const machine = seenMachine(before.vm, claim, defined<Shape>(seen));
+  const plan = planOfChanges(machine, [
+    ...madeAnew(before.vm, after.vm, claim),
+    ...changesOf(after.vm, wanted, { machine, dialect, claim }),
+  ]);
   const [first] = refusals;
-  const refusal = first === undefined ? planRefusal(input, wanted, machine) : combined(refusals);
+  const refusal =
+    first === undefined ? planRefusal({ ...input, claim }, wanted, machine) : combined(refusals);
   return refusal === undefined ? { plan } : { plan, refusal };
 }
 
@@ -128,11 +136,8 @@ function namesOf({ disks }: Desired): string[] {
   return disks.map(({ name }) => name).toSorted();
 }
 
-function declaredOf(
-  { spec }: VirtualMachine,
-  desired: Desired,
-  { node = "" }: ClaimSpec,
-): Declared {
+function declaredOf(vm: VirtualMachine, desired: Desired, { node = "" }: ClaimSpec): Declared {
+  const { spec } = vm;
   const { shutdown, updatePolicy, driftPolicy, onMissing, powerState: power } = spec;
   return {
     isDeleting: false,
@@ -140,6 +145,7 @@ function declaredOf(
     isProtected: spec.deletionProtection ?? false,
     shape: desired.shape,
     disks: desired.disks,
+    madeFrom: madeFrom(vm),
     onDelete: {},
     node,
     power,
@@ -150,6 +156,33 @@ function declaredOf(
     wantsRestart: false,
     isEdited: true,
   };
+}
+
+const onceOnly = "It counts only until the machine first stood.";
+/** User-data may hold what not everybody should read, and so may a password's hash. */
+const notShown = "(not shown)";
+
+/** What says something else than when the machine was made: the plan refuses the edit for it. */
+function madeAnew(before: VirtualMachine, after: VirtualMachine, claim: ClaimSpec): Planned[] {
+  if (!claim.everStood) return [];
+  const made = claim.madeFrom ?? [];
+  const now = madeFrom(after);
+  const isIn = (list: typeof made, field: string): boolean =>
+    list.some((one) => one.field === field);
+  // Of what the machine was made from only digests are known; an edit in between hides the rest.
+  const isKnown = !fieldsMadeAnew(made, madeFrom(before)).includes("spec.source");
+  const source = {
+    from: isKnown ? changeText(before.spec.source) : notShown,
+    to: changeText(after.spec.source),
+  };
+  return fieldsMadeAnew(made, now).map((field): Planned => {
+    const hidden = {
+      from: isIn(made, field) ? notShown : "nothing",
+      to: isIn(now, field) ? notShown : "nothing",
+    };
+    const texts = field === "spec.source" ? source : hidden;
+    return { field, ...texts, effect: "Refused", note: onceOnly };
+  });
 }
 
 interface Known {
@@ -181,12 +214,16 @@ function diskChanges(vm: VirtualMachine, { disks }: Desired, known: Known): Plan
     return name !== undefined && !declared.has(name) && isEverDeclared(known.claim, name);
   });
   return [
-    ...disks.flatMap((disk) => diskChange(disk, known)),
+    ...disks.flatMap((disk) => diskChange(vm, disk, known)),
     ...gone.map(({ name = "", volume }) => goneDisk(vm, name, volume)),
   ];
 }
 
-function diskChange({ name, storage, sizeBytes }: NewDisk, { machine, claim }: Known): Planned[] {
+function diskChange(
+  { spec }: VirtualMachine,
+  { name, storage, sizeBytes }: NewDisk,
+  { machine, claim }: Known,
+): Planned[] {
   const seen = machine.disks.find((disk) => disk.name === name);
   const field = `spec.disks[${name}]`;
   if (seen === undefined) {
@@ -194,7 +231,9 @@ function diskChange({ name, storage, sizeBytes }: NewDisk, { machine, claim }: K
     const note = isKept ? "The disk that was detached is attached again." : "A disk is made.";
     return [{ field, to: changeText({ storage, sizeBytes }), effect: "Live", note }];
   }
-  if (seen.storage === storage) return [];
+  // A default says where new disks go. Only a disk whose entry names its storage is moved.
+  const isPinned = spec.disks?.some((disk) => disk.name === name && disk.storage !== undefined);
+  if (seen.storage === storage || isPinned !== true) return [];
   const note = "Its data is copied there, then the old volume goes.";
   return [{ field: `${field}.storage`, from: seen.storage, to: storage, effect: "Live", note }];
 }

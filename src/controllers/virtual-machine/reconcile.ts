@@ -1,7 +1,8 @@
-import { finalizers, virtualMachineKind, vmReasons } from "../../api/index.ts";
+import { finalizers, virtualMachineKind, vmConditions, vmReasons } from "../../api/index.ts";
 import type { ClaimSpec, VirtualMachine } from "../../api/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
 import { addFinalizer, again, settled, stalled, type Outcome } from "../../runtime/index.ts";
+import { refuseAdditions } from "./additions.ts";
 import { goWithout, holdBack, mayBeSilent } from "./away.ts";
 import { endBeginning, mayBegin, stillWaits, waitInLine } from "./beginning.ts";
 import { declare, type Declaring } from "./declare.ts";
@@ -11,7 +12,7 @@ import { askAgainMs, askGuest } from "./guest.ts";
 import { chooseKeeper, dropKeeper, findKeeper, lookAtKeeper, recordKeeper } from "./keeper.ts";
 import { keptDisks } from "./kept-disks.ts";
 import { lookForLeftovers } from "./leftovers.ts";
-import { finish, letGo } from "./letting-go.ts";
+import { finish, forgetVm, isForgotten, letGo } from "./letting-go.ts";
 import type { Next, OpenOperation, PlanInput } from "./next.ts";
 import { pauseVm } from "./pausing.ts";
 import { planVm } from "./plan.ts";
@@ -53,10 +54,16 @@ export async function reconcileVm(key: string, deps: VmDeps): Promise<Outcome> {
 async function goOn(turn: Turn): Promise<Outcome> {
   const { vm, deps } = turn;
   const isHeld = vm.metadata.finalizers?.includes(finalizers.machine) ?? false;
-  if (isDeleting(vm)) return isHeld ? connectAndGo(turn) : settled;
+  if (isDeleting(vm)) return isHeld ? goAway(turn) : settled;
   const objects = deps.client.of(virtualMachineKind);
   turn.vm = deps.vms.note(await addFinalizer<VirtualMachine>(objects, vm, finalizers.machine));
   return hasGivenUp(turn) ? stalled("GivenUp") : connectAndGo(turn);
+}
+
+/** An object that is to go: in good order, or as it is where that fails and a person said so. */
+async function goAway(turn: Turn): Promise<Outcome> {
+  const outcome = await connectAndGo(turn);
+  return isForgotten(turn) ? forgetVm(turn) : outcome;
 }
 
 function forget(key: string, deps: VmDeps): Outcome {
@@ -118,6 +125,7 @@ async function observeAndPlan(
     changeOf: (path, machine) => driver.changeOf(path, machine),
     mayUnlock: turn.connection.capabilities.includes("Unlock"),
     huskHints: hintsOf(turn, claim.spec),
+    husksLeft: deps.ledger.husksOf(claim.spec),
   };
   const next = await lookCloser(turn, input, await recordAndPlan(turn, input));
   return act(turn, next, declaring.value);
@@ -205,7 +213,9 @@ async function act(turn: ConnectedTurn, next: Next, declaring: Declaring): Promi
     case "dropKeeper":
       return dropKeeper(turn, next);
     case "step":
-      return performStep(turn, next.step);
+      return (
+        (await refuseAdditions(turn, declaring.declared)) ?? (await performStep(turn, next.step))
+      );
     case "wait":
       return waitVm(turn, next);
     case "fail":
@@ -281,7 +291,9 @@ function tellRest({ vm, deps }: ConnectedTurn, pending: readonly string[]): void
 /** Once, when it is found: what it is stands in the condition. */
 function tellDrift({ vm, deps }: ConnectedTurn, drift: (Next & { do: "rest" })["drift"]): void {
   const { conditions = [] } = vm.status ?? {};
-  const isTold = conditions.some(({ reason }) => reason === vmReasons.Drifted);
+  const isTold = conditions.some(({ type, reason }) => {
+    return type === vmConditions.Synced && reason === vmReasons.Drifted;
+  });
   if (drift.length === 0 || isTold || vm.spec.driftPolicy !== "Warn") return;
   const message = `Changed by hand: ${drift.map(({ path }) => path).join(", ")}.`.slice(0, 1024);
   deps.events.event(vm, { type: "Warning", reason: vmReasons.Drifted, message });

@@ -108,7 +108,16 @@ async function lookAhead(
   const cloning = cloningOf(turn);
   const takes = Object.values(takesOf(turn.vm));
   const made = newDisks(turn, disks).filter(({ storage }) => !lacks.has(storage));
-  const draft = { claim, node, shape, disks: made, takes };
+  const { pool, seed } = desired;
+  const draft = {
+    claim,
+    node,
+    shape,
+    disks: made,
+    takes,
+    ...(pool === undefined ? {} : { pool }),
+    ...(seed === undefined ? {} : { seedStorage: seed.storage }),
+  };
   const { findings, volumesBefore } = await turn.driver.preflight(
     cloning === undefined ? draft : { ...draft, clone: cloning },
   );

@@ -12,7 +12,14 @@ import { cloneHints } from "./fills.ts";
 import type { OpenOperation } from "./next.ts";
 import { isStepName, slotNames, stepTraits } from "./steps.ts";
 import type { StatusOperation } from "./status.ts";
-import { noteDone, settle, writeView, type ConnectedTurn, type VmMemory } from "./turn.ts";
+import {
+  loseSight,
+  noteDone,
+  settle,
+  writeView,
+  type ConnectedTurn,
+  type VmMemory,
+} from "./turn.ts";
 
 /** Written in place of a task: the hypervisor said that it could start none. */
 export const noWorker = "none";
@@ -33,7 +40,7 @@ export async function settleOperation(
   turn.isOpen = memory.settledId !== operation.id || operation.task === noWorker;
   if (!turn.isOpen || operation.task === noWorker) return undefined;
   const task = await taskOf(turn, operation);
-  if (!task.ok) return failVm(turn, task.failure);
+  if (!task.ok) return failUnseen(turn, task.failure);
   if (task.value !== undefined) return lookAtTask(turn, operation, task.value);
   return { intent: operation.intent, deadlineMs: deadlineOf(turn, operation) };
 }
@@ -106,7 +113,7 @@ async function lookAtTask(
     case "succeeded":
     case "warned":
       learnPace(turn, operation);
-      noteDone(turn, operation.intent);
+      noteDone(turn, operation);
       settle(turn);
       return undefined;
     case "lost":
@@ -131,8 +138,14 @@ async function lookAtTask(
       }
       return failVm(turn, ofStep(view.failure, operation), { step: operation.step });
     case "unknown":
-      return failVm(turn, view.failure);
+      return failUnseen(turn, view.failure);
   }
+}
+
+/** Where not even the task can be looked at, nobody looked at the machine. */
+function failUnseen(turn: ConnectedTurn, failure: Failure): Promise<Outcome> {
+  loseSight(turn, failure);
+  return failVm(turn, failure);
 }
 
 const goneSteps: ReadonlySet<string> = new Set(["Destroy", "DestroyKeeper", "ClearHusk"]);

@@ -5,6 +5,7 @@ import { formatTime } from "../../kernel/clock.ts";
 import type { Condition } from "../../kernel/object.ts";
 import { setCondition, type ConditionState } from "../../runtime/index.ts";
 import { defined, failureText, lockOf, type StatusFailure } from "../failures/index.ts";
+import { failedStepsOf, type FailedStep } from "./failed-steps.ts";
 import { addressesOf } from "./status-addresses.ts";
 import { observedPart } from "./status-observed.ts";
 
@@ -45,6 +46,8 @@ export interface VmView {
   readonly place?: Partial<
     Record<"hypervisor" | "externalId" | "identity" | "node", string | undefined>
   >;
+  /** Steps that count as failed; absent: those that did before. */
+  readonly failedSteps?: readonly FailedStep[];
   readonly handled?: Pick<VirtualMachineStatus, "handledReconcileAt" | "handledRestartAt">;
 }
 
@@ -66,6 +69,7 @@ export function statusOf(vm: VirtualMachine, view: VmView, nowMs: number): Virtu
     ...deletionPolicyPart(vm, claim),
     operation,
     failure: failureOf(view, old.failure),
+    failedSteps: failedPart(vm, view),
     waitingFor: waitingPart(state, waitingFor, nowMs),
     conditions: [...conditionsOf(vm, view, nowMs)],
   });
@@ -79,7 +83,7 @@ function isApplied({ state }: VmView): boolean {
   return state.is === "resting" && state.isApplied;
 }
 
-/** A failure stands until the step that failed is over: its attempts are counted in it. */
+/** A failure is told until the step that failed is over. */
 function failureOf(
   { state, operation }: VmView,
   old: StatusFailure | undefined,
@@ -87,6 +91,14 @@ function failureOf(
   if (state.is === "failed") return state.failure;
   const isTriedAgain = old?.step !== undefined && operation?.step === old.step;
   return isTriedAgain ? old : undefined;
+}
+
+/** Counts outlive the failure that is told. Once all is as declared, nothing counts any more. */
+function failedPart(
+  vm: VirtualMachine,
+  { state, failedSteps = failedStepsOf(vm) }: VmView,
+): VirtualMachineStatus["failedSteps"] {
+  return state.is === "resting" || failedSteps.length === 0 ? undefined : [...failedSteps];
 }
 
 /** Addresses are those of a guest that runs; what was not asked stays as it was. */
@@ -226,7 +238,21 @@ function readyOf(vm: VirtualMachine, view: VmView, summary: Summary): ConditionS
   if (stands(vm, view)) {
     return { type, status: "True", reason: vmReasons.Succeeded, message: restingMessage(vm) };
   }
-  return { ...summary, type, status: "False" };
+  return { ...(leftAloneOf(vm, view) ?? summary), type, status: "False" };
+}
+
+/** At rest and yet not as it has to be: somebody changed it by hand, and that is left so. */
+function leftAloneOf({ spec }: VirtualMachine, { state, seen }: VmView): Summary | undefined {
+  if (state.is !== "resting" || seen?.at !== "ours") return undefined;
+  const { power, disks } = seen.machine;
+  const isThere = (name: string): boolean => disks.some((disk) => disk.name === name);
+  const lost = state.drift.flatMap(({ path }) => /^disks\[([^\]]*)\]$/.exec(path)?.[1] ?? []);
+  const lacks = lost.filter((name) => !isThere(name)).map((name) => `it lacks the disk ${name}`);
+  const isOther = power !== spec.powerState;
+  const found = [...lacks, ...(isOther ? [`it is ${power}, and not ${spec.powerState}`] : [])];
+  if (found.length === 0) return undefined;
+  const message = `Changed by hand, and left so by driftPolicy: ${found.join(", ")}.`;
+  return { reason: vmReasons.Drifted, message: message.slice(0, 4000) };
 }
 
 function goingOf({ state }: VmView, summary: Summary): ConditionState {
@@ -304,10 +330,10 @@ function* observedConditions(
     return;
   }
   const machine = seen.at === "ours" ? seen.machine : undefined;
-  const isFailed = state.is === "failed";
   const whole = provisioned(vm, machine);
+  const why = state.is === "failed" ? summary : leftAloneOf(vm, { state, seen });
   // One failure, told by everything that it keeps from being so.
-  yield isFailed && whole.status === "False" ? { ...whole, ...summary } : whole;
+  yield whole.status === "False" ? { ...whole, ...why } : whole;
   yield running(isInMaking(machine, claim) ? undefined : machine);
   const agent = agentReady(vm, machine, guest);
   if (agent !== undefined) yield agent;

@@ -25,10 +25,11 @@ import {
   type Slots,
 } from "../../runtime/index.ts";
 import type { Ledger, WrittenObjects } from "../claims/index.ts";
+import type { StatusFailure } from "../failures/index.ts";
 import type { Connection, Connections } from "../hypervisor/index.ts";
 import type { Reports } from "../reports/index.ts";
 import type { Places } from "./places.ts";
-import { statusOf, type VmView, type Waiting } from "./status.ts";
+import { statusOf, type StatusOperation, type VmView, type Waiting } from "./status.ts";
 import type { TaskPace } from "./task-pace.ts";
 import { isNewsOfWait, tellWait } from "./told-waits.ts";
 
@@ -101,6 +102,10 @@ export interface VmMemory {
   toldAway?: Failure["category"];
   /** What was last done and ended well, how often in a row, and the glance of that time. */
   done?: { readonly intent: string; readonly times: number; readonly glance?: Inventory };
+  /** The step that ended well, until something else is done: then it had its effect. */
+  ended?: { readonly intent: string; readonly step: string };
+  /** What was last sent, told from others by a digest. */
+  tried?: { readonly step: string; readonly digest: string };
   /** What ended without a word, until a look tells whether it is to be done again. */
   lost?: { readonly intent: string; readonly cause: string };
   /** What it waits for, and since when, on the monotonic clock. */
@@ -123,6 +128,8 @@ export interface VmMemory {
     readonly untilMs: number;
     readonly findings: readonly Failure[];
   };
+  /** The declaration whose additions to the standing machine were looked at, and were well. */
+  additions?: string;
   /** Ids that turned out to be of no use. */
   avoid: string[];
 }
@@ -140,6 +147,8 @@ export interface Turn {
   seen?: Seen;
   /** The node that was chosen, also while something else is still missing. */
   node?: string;
+  /** How the run failed, where it did. */
+  failed?: StatusFailure;
   /** The operation in the status may still take effect. */
   isOpen: boolean;
 }
@@ -179,8 +188,20 @@ export async function writeView(
   tellWait(turn, view, waited);
 }
 
+/**
+ * Nobody can look at the machine now: it is Unknown, whatever it was. What was never seen is not
+ * unknown by that, because there is nothing yet to be seen.
+ */
+export function loseSight(turn: Turn, failure: Failure): void {
+  if (turn.vm.status?.disks !== undefined) turn.seen = { at: "unknown", failure };
+}
+
 /** Something ended well. Whether it had its effect is seen by looking. */
-export function noteDone({ memory, connection }: ConnectedTurn, intent: string): void {
+export function noteDone(
+  { memory, connection }: ConnectedTurn,
+  { intent, step }: Pick<StatusOperation, "intent" | "step">,
+): void {
+  memory.ended = { intent, step };
   const times = memory.done?.intent === intent ? memory.done.times : 0;
   memory.done = { intent, times: times + 1, glance: connection.inventory };
 }
@@ -188,7 +209,9 @@ export function noteDone({ memory, connection }: ConnectedTurn, intent: string):
 /** What a person can change: as long as it is the same, an old failure is still the same. */
 export function declarationOf({ metadata }: VirtualMachine): string {
   const { generation = 0, deletionTimestamp = "" } = metadata;
-  return [generation, deletionTimestamp, annotationOf(metadata, "reconcileAt") ?? ""].join("\n");
+  const asked = annotationOf(metadata, "reconcileAt") ?? "";
+  const forgotten = annotationOf(metadata, "forget") ?? "";
+  return [generation, deletionTimestamp, asked, forgotten].join("\n");
 }
 
 export function annotationOf(

@@ -58,7 +58,11 @@ const reads: readonly Omit<EndpointLine, "method">[] = [
   },
   { path: "/storage", rights: "Datastore.Audit", why: "`berth doctor --snapshot` only" },
   { path: "/pools", rights: "Pool.Audit", why: "`berth doctor --snapshot` only" },
-  { path: "/pools/{pool}", rights: "Pool.Audit", why: "`berth doctor --snapshot` only" },
+  {
+    path: "/pools/{pool}",
+    rights: "Pool.Audit",
+    why: "whether the pool of `placement.pool` is there; `berth doctor --snapshot`",
+  },
 ];
 
 const configRights = "VM.Config.* of what changes, SDN.Use of bridges, Datastore.AllocateSpace";

@@ -242,4 +242,16 @@ describe("errors of Proxmox", () => {
     assert.equal(failureOf(lost, "x").category, "UnknownOutcome");
     assert.equal(readFailureOf(lost, "x").category, "NetworkError");
   });
+
+  it("calls a read that broke an ill node, and never work that failed", () => {
+    const text = "ipcc_send_rec[1] failed: Connection refused";
+    for (const status of [500, 596, 599]) {
+      const broken = { type: "error", status, text, fields: {} } as const;
+      assert.equal(failureOf(broken, "x").category, "CreationFailed");
+      assert.equal(readFailureOf(broken, "x").category, "NodeUnhealthy");
+      assert.equal(readFailureOf(broken, "x").cause, `${status} ${text}`);
+    }
+    const denied = { type: "error", status: 403, text: "Permission check failed", fields: {} };
+    assert.equal(readFailureOf({ ...denied, type: "error" }, "x").category, "PermissionDenied");
+  });
 });

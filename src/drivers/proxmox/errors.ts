@@ -36,7 +36,7 @@ interface ErrorRule extends Classified {
  * The exact texts, found in the sources of qemu-server, pve-storage, pve-common and pve-cluster and
  * in recordings of 7.4-20, 8.4.21 and 9.2.11. The same text is the reason phrase of a call that was
  * refused and the exit status of a worker that failed. Where releases differ, a comment says how.
- * Whatever is not here is CreationFailed: work that was accepted and failed.
+ * Whatever is not here is CreationFailed: work that was accepted and failed. Of a read it is not.
  */
 const rules: readonly ErrorRule[] = [
   // The id. 9.2 answers the first while a create of the same id holds the file lock.
@@ -234,13 +234,20 @@ export function failureOf(
   };
 }
 
-/** A read that was lost has no outcome to be unsure of: the hypervisor did not answer. */
+/**
+ * A read has no outcome to be unsure of, and is no work that could be tried too often. Where it was
+ * lost, the hypervisor did not answer. Where it was answered with words that nobody knows, as
+ * `500 ipcc_send_rec[1] failed: Connection refused` while pmxcfs restarts, whoever answered is not
+ * well: that passes, and says nothing about the machine.
+ */
 export function readFailureOf(
   result: Exclude<PveResult, { type: "data" }>,
   attempted: string,
 ): Failure {
   const failure = failureOf(result, attempted);
-  return result.type === "lost" ? { ...failure, category: "NetworkError" } : failure;
+  if (result.type === "lost") return { ...failure, category: "NetworkError" };
+  const isWork = failure.category === "CreationFailed";
+  return isWork ? { ...failure, category: "NodeUnhealthy" } : failure;
 }
 
 /** The server's own words: status, text, and what it says of each parameter. */

@@ -99,6 +99,72 @@ describe("what was seen already", () => {
     assert.deepEqual(volumesBefore, ["far:unlisted"]);
   });
 
+  it("of a pool is remembered, and only a pool that is surely not there is a finding", async () => {
+    const answers = {
+      there: data({ members: [] }),
+      gone: error(500, "pool 'gone' does not exist"),
+      unseen: error(403, "Permission check failed (/pool/unseen, Pool.Audit)"),
+      odd: error(501, "Method 'GET /pools/odd' not implemented"),
+    };
+    const paths = Object.entries(answers).map(([name, reply]) => [`GET /pools/${name}`, reply]);
+    const server = new ScriptedServer({
+      "GET /cluster/resources": resources,
+      ...Object.fromEntries(paths),
+    });
+    const berth = driver(server);
+    await berth.inventory();
+    const bare = { claim, node: "pve1", shape: {}, disks: [] };
+    for (const pool of ["there", "unseen", "odd", "there"]) {
+      assert.deepEqual((await berth.preflight({ ...bare, pool })).findings, [], pool);
+    }
+    assert.equal(server.requests.filter(({ path }) => path === "/pools/there").length, 1);
+    const { findings } = await berth.preflight({ ...bare, pool: "gone" });
+    assert.deepEqual(
+      findings.map(({ category, message }) => `${category} ${message}`),
+      ["ConfigurationError placement.pool: the pool gone does not exist"],
+    );
+  });
+
+  it("is enough for what is added to a machine that stands: nothing is listed under its id", async () => {
+    const server = new ScriptedServer({
+      "GET /cluster/resources": resources,
+      "GET /nodes/pve1/network": bridges,
+    });
+    const berth = driver(server);
+    await berth.inventory();
+    const disks = [
+      { name: "data", storage: "zfs", sizeBytes: 61, fill: { from: "blank" } },
+      { name: "more", storage: "tank", sizeBytes: 1, fill: { from: "blank" } },
+    ] as const;
+    const networks = [{ name: "lan", network: "vmbr77" }];
+    const added = { claim, node: "pve1", shape: { networks }, disks, isAddition: true };
+    const { findings, volumesBefore } = await berth.preflight(added);
+    assert.deepEqual(
+      findings.map(({ category, message }) => `${category} ${message}`),
+      [
+        "ConfigurationError disks[more]: the storage tank does not exist on pve1",
+        "QuotaExceeded the storage zfs has 60 bytes left of 61 needed",
+        "ConfigurationError the bridge vmbr77 does not exist on pve1, or the token may not use it",
+      ],
+    );
+    assert.deepEqual(volumesBefore, []);
+    const asked = server.requests.map(({ path }) => path);
+    assert.deepEqual(asked, ["/cluster/resources", "/nodes/pve1/network"]);
+  });
+
+  it("tells whether the disc of the first boot can lie where it is to", async () => {
+    const server = new ScriptedServer({ "GET /cluster/resources": resources });
+    const berth = driver(server);
+    await berth.inventory();
+    const bare = { claim, node: "pve1", shape: {}, disks: [] };
+    assert.deepEqual((await berth.preflight({ ...bare, seedStorage: "far" })).findings, []);
+    const { findings } = await berth.preflight({ ...bare, seedStorage: "zfs" });
+    assert.deepEqual(
+      findings.map(({ category, message }) => `${category} ${message}`),
+      ["ConfigurationError the disc of the first boot: the storage zfs does not take discs"],
+    );
+  });
+
   it("does not hide that a disc is not there, before anything is made", async () => {
     const iso = data([{ volid: "far:iso/there.iso", content: "iso", size: 1 }]);
     const server = new ScriptedServer({

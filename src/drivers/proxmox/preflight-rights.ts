@@ -32,24 +32,35 @@ function lackedFor(draft: Draft, permissions: unknown): Need[] {
 }
 
 /** What this very machine takes. Others have more: those are the doctor's affair. */
-function needsOf({ shape, disks, clone }: Draft): Need[] {
-  const onMachine: readonly (readonly [string, unknown])[] = [
+function needsOf(draft: Draft): Need[] {
+  const { shape, disks, seedStorage } = draft;
+  const adding: readonly (readonly [string, unknown])[] = [
+    ["VM.Config.Network", shape.networks],
+    ["VM.Config.Disk", disks[0]],
+  ];
+  const needed = draft.isAddition === true ? adding : [...adding, ...makingOf(draft)];
+  const machine = needed.filter(([, isNeeded]) => isNeeded !== undefined);
+  const needs = machine.map(([privilege]): Need => ({ privilege, tree: "/vms" }));
+  if (disks.length > 0) needs.push({ privilege: "Datastore.AllocateSpace", tree: "/storage" });
+  if (seedStorage !== undefined) {
+    needs.push({ privilege: "Datastore.AllocateTemplate", tree: "/storage" });
+  }
+  return needs;
+}
+
+function makingOf({ shape, clone, seedStorage }: Draft): readonly (readonly [string, unknown])[] {
+  return [
     ["VM.Allocate", true],
     ["VM.Config.Options", true],
     ["VM.Config.HWType", true],
     ["VM.Config.CPU", shape.cpu],
     ["VM.Config.Memory", shape.memory],
-    ["VM.Config.Network", shape.networks],
-    ["VM.Config.Disk", disks[0]],
-    ["VM.Config.CDROM", shape.cdroms],
+    // The disc of the first boot lies in a drive.
+    ["VM.Config.CDROM", shape.cdroms ?? seedStorage],
     ["VM.Config.Cloudinit", shape.cloudInit],
     ["VM.Clone", clone],
     ["VM.PowerMgmt", true],
   ];
-  const machine = onMachine.filter(([, isNeeded]) => isNeeded !== undefined);
-  const needs = machine.map(([privilege]): Need => ({ privilege, tree: "/vms" }));
-  if (disks.length > 0) needs.push({ privilege: "Datastore.AllocateSpace", tree: "/storage" });
-  return needs;
 }
 
 /**

@@ -4,6 +4,7 @@ import { humanBytes } from "../../kernel/human-bytes.ts";
 import type { DriverContext } from "./context.ts";
 import { classifyError, readFailureOf } from "./errors.ts";
 import { fitShape } from "./fit.ts";
+import { checkPool } from "./preflight-pool.ts";
 import { checkRights } from "./preflight-rights.ts";
 import { checkDiscs, checkSources } from "./preflight-sources.ts";
 import { drivesOf, volumesOf } from "./references.ts";
@@ -13,7 +14,7 @@ import { parseVolume } from "./translate/volumes.ts";
 import { pathPart } from "./wire/wire.ts";
 import { rowsOf, textOf } from "./wire/rows.ts";
 
-/** All that would make the creation fail, in one list. Reads only. */
+/** All that would make the creation or the addition fail, in one list. Reads only. */
 export async function preflight(context: DriverContext, draft: Draft): Promise<Preflight> {
   const { node } = draft;
   const storages = await storagesOf(context, node);
@@ -24,6 +25,7 @@ export async function preflight(context: DriverContext, draft: Draft): Promise<P
     ...checkShape(context, draft),
     ...(await checkRights(context, draft)),
     ...homesOf(draft).flatMap((home) => checkHome(home, storages.value, node)),
+    ...(await checkPool(context, draft)),
     ...checkSpace(draft.disks, storages.value),
     ...(await checkSources(context, draft, storages.value)),
     ...(await checkDiscs(context, draft, storages.value)),
@@ -45,19 +47,26 @@ async function storagesOf(
 interface Home {
   readonly field: string;
   readonly storage: string;
+  readonly takes: keyof typeof contentNames;
 }
 
-/** The storages that volumes of the machine go to, by what says so. */
-function homesOf({ shape, disks }: Draft): Home[] {
+/** What a storage has to take, and what people call it. */
+const contentNames = { images: "disks", iso: "discs" } as const;
+
+/** The storages that volumes and files of the machine go to, by what says so. */
+function homesOf({ shape, disks, seedStorage }: Draft): Home[] {
   const { firmware, cloudInit } = shape;
   const drive = cloudInit?.seed === undefined ? cloudInit?.storage : undefined;
-  return [
-    ...disks.map(({ name, storage }) => ({ field: `disks[${name}]`, storage })),
-    ...(firmware?.storage === undefined
-      ? []
-      : [{ field: "firmware.storage", storage: firmware.storage }]),
-    ...(drive === undefined ? [] : [{ field: "cloudInit.storage", storage: drive }]),
-  ];
+  const named = [
+    ...disks.map(({ name, storage }) => [`disks[${name}]`, storage] as const),
+    ["firmware.storage", firmware?.storage],
+    ["cloudInit.storage", drive],
+  ] as const;
+  const homes = named.flatMap(([field, storage]): Home[] => {
+    return storage === undefined ? [] : [{ field, storage, takes: "images" }];
+  });
+  if (seedStorage === undefined) return homes;
+  return [...homes, { field: "the disc of the first boot", storage: seedStorage, takes: "iso" }];
 }
 
 function checkShape(context: DriverContext, { shape }: Draft): readonly Failure[] {
@@ -73,18 +82,20 @@ function checkHome(home: Home, storages: readonly NodeStorage[], node: string): 
   const where = `${home.field}: the storage ${home.storage}`;
   if (storage === undefined) {
     const message = `${where} does not exist on ${node}`;
-    return [{ category: "ConfigurationError", message, remedy: storageRemedy }];
+    return [{ category: "ConfigurationError", message, remedy: remedyOf(home) }];
   }
-  if (!storage.contents.includes("images")) {
-    const message = `${where} does not take disks`;
-    return [{ category: "ConfigurationError", message, remedy: storageRemedy }];
+  if (!storage.contents.includes(home.takes)) {
+    const message = `${where} does not take ${contentNames[home.takes]}`;
+    return [{ category: "ConfigurationError", message, remedy: remedyOf(home) }];
   }
   if (storage.isUsable) return [];
   return [{ category: "NodeUnhealthy", message: `${where} is not available on ${node}` }];
 }
 
-const storageRemedy =
-  "Name a storage of the node that takes disk images (pvesm status), or make it one there.";
+function remedyOf({ takes }: Home): string {
+  const content = takes === "iso" ? "ISO images" : "disk images";
+  return `Name a storage of the node that takes ${content} (pvesm status), or make it one there.`;
+}
 
 /** What a disk takes at most. Storages that take space only as it is used may still say yes. */
 function checkSpace(disks: readonly NewDisk[], storages: readonly NodeStorage[]): Failure[] {
@@ -133,8 +144,10 @@ async function volumesBefore(
   const { api } = context;
   const { claim, node } = draft;
   const { externalId } = claim;
+  if (draft.isAddition === true) return answered([]);
   const copied = await clonedStorages(context, draft);
-  const homes = new Set([...homesOf(draft).map(({ storage }) => storage), ...copied]);
+  const own = homesOf(draft).filter(({ takes }) => takes === "images");
+  const homes = new Set([...own.map(({ storage }) => storage), ...copied]);
   const isListed = ({ name, isUsable }: NodeStorage): boolean => isUsable && homes.has(name);
   const holding = storages.filter(({ contents }) => contents.includes("images"));
   const found = holding.filter((storage) => !isListed(storage)).map(({ name }) => unlisted(name));
@@ -142,9 +155,9 @@ async function volumesBefore(
     const place = { node, storage: name };
     const volumes = await listVolumes(api, place, { content: "images", vmid: externalId });
     if (!volumes.ok) return volumes;
-    const own = volumes.value.filter((row) => row.externalId === externalId);
+    const there = volumes.value.filter((row) => row.externalId === externalId);
     const taken = new Set(draft.takes ?? []);
-    found.push(...own.map(({ volume }) => volume).filter((volume) => !taken.has(volume)));
+    found.push(...there.map(({ volume }) => volume).filter((volume) => !taken.has(volume)));
   }
   return answered(found);
 }

@@ -33,8 +33,14 @@ export async function lookAtTask(api: PveApi, task: string): Promise<TaskView> {
   if (status === "running") return { state: "running" };
   const end = endOf(typeof exitstatus === "string" ? exitstatus.trim() : "");
   if (end.state !== "failed" && end.state !== "lost") return end;
-  // The exit status is one line, and the reason often stands some lines before it.
-  const log = await logTail(api, upid.node, task);
+  return withLog(end, await logTail(api, upid.node, task));
+}
+
+/** The exit status is one line, and the reason often stands some lines before it. */
+function withLog(
+  end: Extract<TaskView, { state: "failed" | "lost" }>,
+  log: readonly string[],
+): TaskView {
   const { cause: said = "" } = end.state === "lost" ? end : end.failure;
   const cause = [said, ...log].join("\n");
   return end.state === "lost" ? { ...end, cause } : { ...end, failure: { ...end.failure, cause } };

@@ -145,6 +145,12 @@ function placeOf(
   return { id: externalId ?? "", site };
 }
 
+/** Of what was refused Berth says itself when it is tried again: until then, at the longest. */
+export function toldWaitMs(vms: readonly VirtualMachine[], nowMs: number): number {
+  const times = vms.flatMap(({ status }) => status?.failure?.nextRetryAt ?? []);
+  return Math.max(0, ...times.map((time) => Date.parse(time) - nowMs));
+}
+
 /** Law 8: reality is the spec. Read from the hypervisor's own files, not from what Berth saw. */
 export function demandSpec(vm: VirtualMachine, world: World): void {
   const { site, id } = placeOf(vm, world);

@@ -1,6 +1,6 @@
 import type { VirtualMachine } from "../../api/index.ts";
 import type { Release } from "../proxmox/index.ts";
-import { demandSpec, remedyAll } from "./calm.ts";
+import { demandSpec, remedyAll, toldWaitMs } from "./calm.ts";
 import { Dice } from "./dice.ts";
 import { demandNothingLeft, demandSilence, demandSmall, hasUntold } from "./ending.ts";
 import { Hands } from "./hands.ts";
@@ -238,7 +238,9 @@ class History {
   async #waitUntil(holds: () => boolean): Promise<void> {
     if (await this.#passUntil(holds, 0)) return;
     if (!this.#isPatient) this.#people.retryAll();
-    await this.#passUntil(holds, this.#isPatient ? stalledMs : answerMs);
+    const { records, clock } = this.#world;
+    const toldMs = toldWaitMs([...records.vms.values()], clock.nowMs()) + answerMs;
+    await this.#passUntil(holds, this.#isPatient ? Math.max(stalledMs, toldMs) : answerMs);
   }
 
   /** Law 8: when all is as declared, nothing more is written. */

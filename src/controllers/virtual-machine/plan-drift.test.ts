@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { ClaimSpec } from "../../api/index.ts";
+import type { Machine } from "../../hypervisor/index.ts";
+import type { Declared, Next } from "./next.ts";
+import { planVm } from "./plan.ts";
+
+const gib = 1024 ** 3;
+
+const declared: Declared = {
+  isDeleting: false,
+  fate: "Destroy",
+  isProtected: false,
+  shape: { memory: { sizeBytes: gib } },
+  disks: [{ name: "root", storage: "store", sizeBytes: 10 * gib, fill: { from: "blank" } }],
+  pinnedDisks: ["root"],
+  onDelete: { root: "Delete" },
+  node: "n1",
+  power: "Running",
+  shutdown: { graceSeconds: 60, force: true },
+  updatePolicy: "Live",
+  driftPolicy: "Correct",
+  onMissing: "Stall",
+  wantsRestart: false,
+  isEdited: false,
+};
+
+const volume = { id: "store:root", role: "Disk", disk: "root", storage: "store" } as const;
+const owner = { namespace: "default", name: "web" };
+
+function claimed(sizeBytes: number): ClaimSpec {
+  return {
+    hypervisor: { name: "hv", systemId: "s" },
+    externalId: "100",
+    idChosenBy: "Berth",
+    state: "Bound",
+    role: "Machine",
+    origin: "Created",
+    everStood: true,
+    identity: "i",
+    installation: "in",
+    owner: { ...owner, uid: "u" },
+    node: "n1",
+    volumes: [{ ...volume, state: "Attached", onDelete: "Delete", size: String(sizeBytes) }],
+  };
+}
+
+function machineWith(sizeBytes: number): Machine {
+  const mark = { state: "Owned", installation: "in", owner, identity: "i" } as const;
+  const root = { name: "root", slot: "d0", volume: "store:root", storage: "store" } as const;
+  return {
+    externalId: "100",
+    node: "n1",
+    version: "1",
+    power: "Running",
+    isTemplate: false,
+    mark: { ...mark, externalId: "100", disks: { root: "d0" }, networks: {} },
+    shape: { memory: { sizeBytes: gib } },
+    disks: [{ ...root, sizeBytes, bus: "scsi" }],
+    networks: [],
+    pending: [],
+    volumes: [{ ...volume, state: "Attached", sizeBytes, isOwn: true }],
+    hasSnapshots: false,
+  };
+}
+
+/** The Claim, once it was written down what the machine shows. */
+function claimOf(machine: Machine, sizeBytes: number): ClaimSpec {
+  const claim = claimed(sizeBytes);
+  const next = planFor({ driftPolicy: "Ignore" }, machine, claim);
+  return next.do === "record" ? Object.assign(claim, next.change) : claim;
+}
+
+function planFor(change: Partial<Declared>, machine: Machine, claim = claimed(20 * gib)): Next {
+  const seen = { at: "ours", machine } as const;
+  return planVm({ declared: { ...declared, ...change }, claim, seen, nowMs: 1000 });
+}
+
+const grown = machineWith(20 * gib);
+const without: Machine = { ...machineWith(10 * gib), disks: [], volumes: [] };
+const detached: Machine = {
+  ...without,
+  volumes: [{ ...volume, state: "Detached", sizeBytes: 10 * gib, isOwn: true }],
+};
+const [rootDisk] = grown.disks;
+assert.ok(rootDisk);
+const moved: Machine = {
+  ...machineWith(10 * gib),
+  disks: [{ ...rootDisk, sizeBytes: 10 * gib, storage: "other" }],
+};
+
+describe("drift that cannot be put back, and that nobody edited", () => {
+  const size = { path: "disks[root].size", wanted: "10Gi", seen: "20Gi" };
+  const lost = { path: "disks[root]", wanted: { name: "root" }, seen: undefined };
+  const storage = { path: "disks[root].storage", wanted: "store", seen: "other" };
+  const cases = [
+    { reason: "a disk that was grown", machine: grown, sizeBytes: 20 * gib, drift: size },
+    { reason: "a disk that was taken away", machine: without, sizeBytes: 10 * gib, drift: lost },
+    { reason: "a disk that was detached", machine: detached, sizeBytes: 10 * gib, drift: lost },
+    { reason: "a disk that was moved", machine: moved, sizeBytes: 10 * gib, drift: storage },
+  ];
+  for (const driftPolicy of ["Warn", "Ignore"] as const) {
+    for (const { reason, machine, sizeBytes, drift } of cases) {
+      it(`${reason} is reported and left so with ${driftPolicy}`, () => {
+        const next = planFor({ driftPolicy }, machine, claimOf(machine, sizeBytes));
+        assert.deepEqual(next, { do: "rest", drift: [drift], pending: [], isApplied: true });
+      });
+    }
+  }
+
+  it("with Correct a disk that was grown is refused, and what to declare is said", () => {
+    const next = planFor({}, grown);
+    assert.ok(next.do === "fail");
+    assert.deepEqual(next.failure, {
+      category: "ReplacementRequired",
+      message:
+        "Somebody changed this by hand, and it cannot be put back in place: " +
+        "spec.disks[root].size (it has 20Gi).",
+      remedy: "Declare size: 20Gi for the disk root, or make a new VirtualMachine.",
+    });
+  });
+
+  for (const driftPolicy of ["Correct", "Warn", "Ignore"] as const) {
+    it(`an edit that would shrink a disk is refused with ${driftPolicy}`, () => {
+      const next = planFor({ driftPolicy, isEdited: true }, grown);
+      assert.ok(next.do === "fail");
+      assert.equal(next.failure.category, "ReplacementRequired");
+      assert.match(next.failure.message, /^This cannot be changed in place: .*Nothing was applied/);
+      assert.equal(
+        next.failure.remedy,
+        "Declare size: 20Gi for the disk root, or put the fields back, or make a new VirtualMachine.",
+      );
+    });
+  }
+});
