@@ -3,7 +3,16 @@ import { describe, it } from "node:test";
 import { annotations, hypervisorKind, virtualMachineKind } from "../api/index.ts";
 import type { VirtualMachine } from "../api/index.ts";
 import { openProxmox } from "./testing/simulated-proxmox.ts";
-import { createVm, getVm, isReady, listClaims, until, type World } from "./testing/world.ts";
+import { eventsOf } from "./testing/events.ts";
+import {
+  condition,
+  createVm,
+  getVm,
+  isReady,
+  listClaims,
+  until,
+  type World,
+} from "./testing/world.ts";
 
 const disks = [{ name: "root", size: "10Gi", storage: "local-zfs" }];
 
@@ -79,6 +88,15 @@ describe("a machine that was let go", () => {
       ["spec.cpu.cores Reboot"],
     );
     assert.equal(proxmox.cluster.state.guests[id]?.text, text);
+    const waiting = await getVm(world.client, "web");
+    assert.equal(condition(waiting, "Ready"), "False AwaitingApproval");
+    assert.equal(waiting?.status?.waitingFor?.kind, "Approval");
+    const told = world.log.filter((line) => /^info waits .*"for":"Approval"/.test(line));
+    assert.equal(told.length, 1, told.join("\n"));
+    const events = await eventsOf(world.client);
+    const [event, ...others] = events.filter(({ reason }) => reason === "AwaitingApproval");
+    assert.match(event?.note ?? "", new RegExp(`berth.dev/approve to ${hash}\\.$`));
+    assert.deepEqual(others, []);
     const merge = { metadata: { annotations: { [annotations.approve]: hash } } };
     const at = { namespace: "default", name: "web" };
     await world.client.of(virtualMachineKind).patch(at, { merge });

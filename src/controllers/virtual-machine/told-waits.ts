@@ -1,4 +1,5 @@
-import { isSameWait, waitingSummary, type VmView, type Waiting } from "./status.ts";
+import type { VmView } from "./status.ts";
+import { isSameWait, waitingSummary, type Waiting } from "./status-waiting.ts";
 import type { Turn } from "./turn.ts";
 
 /** Waits that somebody else has to end, and that a machine which runs shows to nobody. */

@@ -29,7 +29,8 @@ import type { StatusFailure } from "../failures/index.ts";
 import type { Connection, Connections } from "../hypervisor/index.ts";
 import type { Reports } from "../reports/index.ts";
 import type { Places } from "./places.ts";
-import { statusOf, type StatusOperation, type VmView, type Waiting } from "./status.ts";
+import { statusOf, type StatusOperation, type VmView } from "./status.ts";
+import type { Waiting } from "./status-waiting.ts";
 import type { TaskPace } from "./task-pace.ts";
 import { isNewsOfWait, tellWait } from "./told-waits.ts";
 
