@@ -188,7 +188,8 @@ describe("before the first effect of an edit", () => {
     const { status } = await refused(simulated);
     const message = status?.failure?.message ?? "";
     assert.match(message, /^3 things are wrong: /);
-    const parts = [/storage tank does not exist/, /local-zfs has 800 GiB left of 900 TiB/, /bridge vmbr77/];
+    const full = /local-zfs has 800 GiB left of 900 TiB/;
+    const parts = [/storage tank does not exist/, full, /bridge vmbr77/];
     for (const part of parts) assert.match(message, part);
     assert.equal(status?.failure?.category, "ConfigurationError");
     assert.equal(condition(await getVm(world.client, "web"), "Stalled"), "True ConfigurationError");

@@ -33,6 +33,19 @@ async function remove(world: World, name: string): Promise<void> {
   assert.ok(isGone, JSON.stringify((await getVm(world.client, name))?.status));
 }
 
+/** The wait for a person's word, in the status, in one Event and in one line of log. */
+async function assertToldOnce(world: World, hash: string): Promise<void> {
+  const waiting = await getVm(world.client, "web");
+  assert.equal(condition(waiting, "Ready"), "False AwaitingApproval");
+  assert.equal(waiting?.status?.waitingFor?.kind, "Approval");
+  const told = world.log.filter((line) => /^info waits .*"for":"Approval"/.test(line));
+  assert.equal(told.length, 1, told.join("\n"));
+  const events = await eventsOf(world.client);
+  const notes = events.flatMap(({ reason, note }) => (reason === "AwaitingApproval" ? note : []));
+  assert.equal(notes.length, 1);
+  assert.match(notes.join(), new RegExp(`berth.dev/approve to ${hash}\\.$`));
+}
+
 describe("a machine that was let go", () => {
   it("is taken back by an object of the same name, and no second one is made", async () => {
     const { world, proxmox } = await openProxmox();
@@ -88,15 +101,7 @@ describe("a machine that was let go", () => {
       ["spec.cpu.cores Reboot"],
     );
     assert.equal(proxmox.cluster.state.guests[id]?.text, text);
-    const waiting = await getVm(world.client, "web");
-    assert.equal(condition(waiting, "Ready"), "False AwaitingApproval");
-    assert.equal(waiting?.status?.waitingFor?.kind, "Approval");
-    const told = world.log.filter((line) => /^info waits .*"for":"Approval"/.test(line));
-    assert.equal(told.length, 1, told.join("\n"));
-    const events = await eventsOf(world.client);
-    const [event, ...others] = events.filter(({ reason }) => reason === "AwaitingApproval");
-    assert.match(event?.note ?? "", new RegExp(`berth.dev/approve to ${hash}\\.$`));
-    assert.deepEqual(others, []);
+    await assertToldOnce(world, hash ?? "");
     const merge = { metadata: { annotations: { [annotations.approve]: hash } } };
     const at = { namespace: "default", name: "web" };
     await world.client.of(virtualMachineKind).patch(at, { merge });

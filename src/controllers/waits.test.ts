@@ -38,7 +38,7 @@ async function editCores({ client }: World, cores: number): Promise<void> {
   await client.of(virtualMachineKind).patch(web, { merge });
 }
 
-async function machine({ client }: World): Promise<VirtualMachine> {
+async function current({ client }: World): Promise<VirtualMachine> {
   const vm = await getVm(client, "web");
   assert.ok(vm);
   return vm;
@@ -54,7 +54,7 @@ function linesOf({ log }: World): string[] {
 }
 
 const isWaiting = async (world: World): Promise<boolean> => {
-  return (await machine(world)).status?.waitingFor?.kind === "Lock";
+  return (await current(world)).status?.waitingFor?.kind === "Lock";
 };
 
 describe("an edit that waits behind a lock", () => {
@@ -63,7 +63,7 @@ describe("an edit that waits behind a lock", () => {
     lock(world, backup);
     await editCores(world, 4);
     await until(world, () => false, 11 * 60_000);
-    const vm = await machine(world);
+    const vm = await current(world);
     assert.match(condition(vm, "Ready"), /^True/);
     assert.equal(condition(vm, "Synced"), "False Waiting");
     assert.deepEqual(await toldOf(world), ["Waits for the lock: backup."]);
@@ -80,10 +80,10 @@ describe("an edit that waits behind a lock", () => {
     lock(world, backup);
     await editCores(world, 4);
     assert.ok(await until(world, () => isWaiting(world), 1_000));
-    assert.equal((await machine(world)).status?.observedGeneration, 2);
+    assert.equal((await current(world)).status?.observedGeneration, 2);
     // Another edit while it waits for the same is seen at once as well.
     await editCores(world, 3);
-    const isSeen = async (): Promise<boolean> => isObserved(await machine(world), 3);
+    const isSeen = async (): Promise<boolean> => isObserved(await current(world), 3);
     assert.ok(await until(world, isSeen, 1_000));
     assert.equal((await toldOf(world)).length, 1);
   });
@@ -96,13 +96,13 @@ describe("an edit that waits behind a lock", () => {
     lock(world, backup);
     await editCores(world, 4);
     await until(world, () => isWaiting(world));
-    const { since } = (await machine(world)).status?.waitingFor ?? {};
+    const { since } = (await current(world)).status?.waitingFor ?? {};
     lock(world, { ...backup, task: "UPID:1", sinceMs: 0 });
     await until(world, () => false, 120_000);
     first.crash();
     world.start();
     await until(world, () => false, 120_000);
-    const { waitingFor } = (await machine(world)).status ?? {};
+    const { waitingFor } = (await current(world)).status ?? {};
     assert.match(waitingFor?.name ?? "", /^backup, held by the task UPID:1/);
     assert.equal(waitingFor?.since, since);
     assert.equal(linesOf(world).length, 1, linesOf(world).join("\n"));
@@ -114,7 +114,7 @@ describe("an edit that waits behind a lock", () => {
     await editCores(world, 4);
     await until(world, () => isWaiting(world));
     lock(world, undefined);
-    await until(world, async () => condition(await machine(world), "Synced").startsWith("True"));
+    await until(world, async () => condition(await current(world), "Synced").startsWith("True"));
     lock(world, backup);
     await editCores(world, 2);
     await until(world, () => isWaiting(world));

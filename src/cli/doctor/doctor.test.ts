@@ -81,20 +81,23 @@ async function declare(name: string, isReady = true): Promise<void> {
   await bench.write("PATCH", `${hypervisors}/${name}/status`, { status });
 }
 
-type Dialled = ReturnType<Bench["machine"]["dial"]>;
-
-/** A server that lets somebody read all but this. */
-function forbid(resource: string): (dialled: Dialled) => Dialled {
+/** From now on the person may read all but this. */
+function forbid(resource: string): void {
+  const { machine } = bench;
   const message = `the user "v" cannot get ${resource}`;
   const status = { kind: "Status", apiVersion: "v1", status: "Failure", code: 403, message };
   const body = new TextEncoder().encode(JSON.stringify({ ...status, reason: "Forbidden" }));
-  return (dialled) => ({
-    ...dialled,
-    send: (request, signal) => {
-      if (!request.url.includes(`/${resource}`)) return dialled.send(request, signal);
-      return Promise.resolve({ status: 403, headers: {}, body });
-    },
-  });
+  const dial: typeof machine.dial = (...at) => {
+    const dialled = machine.dial(...at);
+    return {
+      ...dialled,
+      send: (request, signal) => {
+        if (!request.url.includes(`/${resource}`)) return dialled.send(request, signal);
+        return Promise.resolve({ status: 403, headers: {}, body });
+      },
+    };
+  };
+  bench.machine = { ...machine, dial };
 }
 
 describe("doctor", () => {
@@ -138,9 +141,7 @@ describe("doctor", () => {
 
   test("goes on where a person may not see who leads, and warns of it", async () => {
     await declare("pve");
-    const { dial } = bench.machine;
-    const refuse = forbid("leases");
-    bench.machine = { ...bench.machine, dial: (...at) => refuse(dial(...at)) };
+    forbid("leases");
     const { code, text } = await run();
     assert.equal(code, 0, text);
     assert.match(text, /warning +controllers +you may not read their Lease, so whether any lead/);
@@ -150,9 +151,7 @@ describe("doctor", () => {
   test("goes on where a person may not read the credentials of a Hypervisor", async () => {
     await lead(0);
     await declare("pve");
-    const { dial } = bench.machine;
-    const refuse = forbid("secrets");
-    bench.machine = { ...bench.machine, dial: (...at) => refuse(dial(...at)) };
+    forbid("secrets");
     const { code, text } = await run();
     assert.equal(code, 0, text);
     assert.match(text, /warning +credentials +you may not read the Secret berth-system\/pve/);

@@ -157,17 +157,15 @@ interface Failed {
 /** A failed attempt is told each time, which raises a count; a wait only when it begins. */
 function tellFailure({ events, log, metrics }: ReportsOptions, failed: Failed): void {
   const { object, failure, facts } = failed;
-  const { category, message, cause } = failure;
-  const { step, attempts, retryInMs, isStalled, operation } = facts;
+  const { category, message } = failure;
+  const { attempts, retryInMs, isStalled } = facts;
   const isToTell = facts.isNew || isAttempt(category, facts);
   if (isToTell) metrics.failed(object.kind, category);
   if (retryInMs !== undefined) metrics.retried(object.kind, category);
   const isStalling = isStalled && !facts.wasStalled;
   if (!isToTell && !isStalling) return;
   const text = failureText({ message });
-  const work = { operation: operation?.id, step, attempts, task: operation?.task };
-  const told = { category, ...work, retryInMs, detail: text, cause };
-  log("warn", isStalled ? "stalls" : "has failed", { ...placeOf(object, facts), ...told });
+  log("warn", isStalled ? "stalls" : "has failed", { ...factsOf(failed), detail: text });
   events.event(object, { type: "Warning", reason: failureReasons[category], message: text });
   if (isStalling && isGivenUp(category, attempts)) {
     events.event(object, stallOf(category, attempts));
@@ -177,6 +175,13 @@ function tellFailure({ events, log, metrics }: ReportsOptions, failed: Failed): 
 /** Where the first failure stalls, and is seldom tried again, its own Event says it all. */
 function isGivenUp(category: FailureCategory, attempts: number): boolean {
   return attempts > 1 && categoryPolicies[category].next !== "stall";
+}
+
+/** What a person searches the log by. The hypervisor's words are not ours, and stand apart. */
+function factsOf({ object, failure: { category, cause }, facts }: Failed): object {
+  const { operation, step, attempts, retryInMs } = facts;
+  const work = { operation: operation?.id, step, attempts, task: operation?.task };
+  return { ...placeOf(object, facts), category, ...work, retryInMs, cause };
 }
 
 /** Something was tried; to look for what became of a lost reply, or for what is missing, is not. */

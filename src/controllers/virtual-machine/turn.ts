@@ -112,7 +112,7 @@ export interface VmMemory {
   /** What it waits for, and since when, on the monotonic clock. */
   waits?: { readonly name: string; readonly sinceMs: number };
   /** The wait that people were told of, until it is over. */
-  toldWait?: Waiting;
+  toldWait?: Waiting | undefined;
   /** The guest was asked to shut down, and did not. */
   isShutdownIgnored?: boolean;
   /** How often the agent was asked since the machine runs, and when it may be again. */
@@ -171,8 +171,7 @@ export async function writeView(
 ): Promise<void> {
   const { deps, memory } = turn;
   const nowMs = deps.clock.nowMs();
-  const isEarly = nowMs - (memory.lastWriteMs ?? 0) < progressMs;
-  if (urgency === "progress" && isEarly && !isNewsOfWait(turn, view)) return;
+  if (urgency === "progress" && isTooEarly(turn, view, nowMs)) return;
   const { waitingFor: waited } = turn.vm.status ?? {};
   const open = turn.isOpen ? { operation: turn.vm.status?.operation } : {};
   const known = { claim: turn.claim?.spec, seen: turn.seen, ...open };
@@ -186,7 +185,12 @@ export async function writeView(
     memory.lastWriteMs = nowMs;
     turn.vm = deps.vms.note(written);
   }
-  tellWait(turn, view, waited);
+  tellWait(turn, view.state, waited);
+}
+
+function isTooEarly(turn: Turn, { state }: VmView, nowMs: number): boolean {
+  const isEarly = nowMs - (turn.memory.lastWriteMs ?? 0) < progressMs;
+  return isEarly && !isNewsOfWait(turn, state);
 }
 
 /**
