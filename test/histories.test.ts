@@ -2,12 +2,19 @@ import assert from "node:assert/strict";
 import { availableParallelism } from "node:os";
 import { describe, it } from "node:test";
 import { systemClock } from "../src/app/index.ts";
-import { runHistory, runSeeds } from "../src/sim/harness/index.ts";
+import { plannedSteps, runHistory, runSeeds } from "../src/sim/harness/index.ts";
 import { keptSeeds } from "./histories/kept-seeds.ts";
 
 // Where real components are required there is time for more of them.
 const isThorough = process.env["BERTH_REQUIRE_REAL"] === "1";
 const seeds = isThorough ? 3000 : 120;
+
+/** What a trace says when a fault that is meant for writes has met one. */
+const met = {
+  "arrive twice": / (POST|PUT|DELETE) .*: will arrive again/,
+  "lose replies": / (POST|PUT|DELETE) .*: the reply is lost/,
+  "forget tasks": /nobody remembers the task/,
+};
 
 describe("histories", () => {
   for (const { seed, found } of keptSeeds) {
@@ -29,6 +36,19 @@ describe("histories", () => {
       assert.ok((told[0]?.length ?? 0) > 0);
     }
   });
+
+  for (const [step, sign] of Object.entries(met)) {
+    it(`"${step}" meets writes, and not only the reads that there are so many of`, async () => {
+      const all = Array.from({ length: 300 }, (_, index) => index + 1);
+      const struck = all.filter((seed) => plannedSteps(seed).includes(step)).slice(0, 4);
+      let times = 0;
+      for (const seed of struck) {
+        const listen = (line: string): void => void (sign.test(line) && (times += 1));
+        await runHistory({ seed, listen });
+      }
+      assert.ok(times >= struck.length / 2, `${times} times in ${struck.length} histories`);
+    });
+  }
 
   it(`${seeds} seeds break no law, and each has 300 events or more`, async () => {
     const result = await runSeeds({

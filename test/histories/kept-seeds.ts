@@ -10,6 +10,7 @@ export const keptSeeds: readonly { readonly seed: number; readonly found: string
   { seed: 112, found: "a suspended machine was called as declared while its disk was to grow" },
   { seed: 210, found: "a machine was taken back for a change that can never be made" },
   { seed: 284, found: "a new leader called a machine Ready that it had not seen" },
+  { seed: 293, found: "a creation that arrived twice was taken for a stranger's machine" },
   { seed: 322, found: "volumes of a machine that stands were called leftovers" },
   { seed: 410, found: "the proof of an empty reservation was lost with the next failure" },
   { seed: 414, found: "a full storage stalled a machine for good" },

@@ -1,9 +1,9 @@
 import { registerHooks } from "node:module";
-import { mutants } from "./mutants.ts";
+import { falls, mutants } from "./mutants.ts";
 
 // Loaded before everything else in a process that runs with one line broken: BERTH_MUTANT names it.
 
-const mutant = mutants.find(({ name }) => name === process.env["BERTH_MUTANT"]);
+const mutant = [...mutants, ...falls].find(({ name }) => name === process.env["BERTH_MUTANT"]);
 if (mutant === undefined) throw new Error(`no mutant ${process.env["BERTH_MUTANT"]}`);
 
 registerHooks({

@@ -19,6 +19,7 @@ export interface Mutant {
 
 const driver = "src/drivers/proxmox";
 const controller = "src/controllers/virtual-machine";
+const orphan = "src/controllers/orphan";
 
 /** Whose it is, before anything is done to it. */
 const ownership: readonly Mutant[] = [
@@ -66,12 +67,13 @@ const ownership: readonly Mutant[] = [
   },
   {
     name: "destroys whatever stands under the id",
+    step: "act in the last moment",
     edits: [
       {
         file: `${driver}/operations/destroy.ts`,
-        find: "  if (!stood.ok) return stood.begun;\n  const { place, config } = stood.standing;\n  const volumes = await referencedVolumes(context.api, place, config);\n  if (!volumes.ok) return refused(volumes.failure);",
+        find: "  if (!stood.ok) return stood.begun;\n  const { place, config } = stood.standing;",
         replace:
-          "  const place = { node: operation.at.node, externalId: operation.claim.externalId };\n  const volumes = { value: new Set() };",
+          '  if (!stood.ok) {\n    const path = machinePath({ node: operation.at.node, externalId: operation.claim.externalId });\n    const params = { purge: 1, "destroy-unreferenced-disks": 0 };\n    return begunOf(await context.api.write("DELETE", { path, params }, () => fence.mayWrite()), "destroy");\n  }\n  const { place, config } = stood.standing;',
       },
     ],
   },
@@ -204,9 +206,9 @@ const intents: readonly Mutant[] = [
     edits: [
       {
         file: `${controller}/effects.ts`,
-        find: '  await writeView(turn, {\n    state: { is: "working", reason, message: step.intent },\n    operation,',
+        find: '  await writeView(turn, {\n    state: { is: "working", reason, message: step.intent },\n    operation,\n    failedSteps: stillFailed(turn, step),\n    ...(step.name === "Start" ? { handled: restartHandled(turn) } : {}),\n  });',
         replace:
-          '  void writeView(turn, {\n    state: { is: "working", reason, message: step.intent },\n    operation,',
+          '  void writeView(turn, {\n    state: { is: "working", reason, message: step.intent },\n    operation,\n    failedSteps: stillFailed(turn, step),\n    ...(step.name === "Start" ? { handled: restartHandled(turn) } : {}),\n  }).catch(() => undefined);',
       },
     ],
   },
@@ -336,6 +338,50 @@ const intents: readonly Mutant[] = [
     ],
   },
   {
+    name: "tries again every two seconds",
+    edits: [
+      {
+        file: "src/hypervisor/categories.ts",
+        find: "  delaysMs: [30 * secondMs, minuteMs, 2 * minuteMs, 5 * minuteMs, 10 * minuteMs],",
+        replace: "  delaysMs: [2_000],",
+      },
+    ],
+  },
+  {
+    name: "never waits longer the next time",
+    step: "crash a node",
+    edits: [
+      {
+        file: "src/hypervisor/categories.ts",
+        find: "  delaysMs: [30 * secondMs, minuteMs, 2 * minuteMs, 5 * minuteMs, 10 * minuteMs],",
+        replace: "  delaysMs: [30 * secondMs],",
+      },
+    ],
+  },
+  {
+    name: "calls a machine Ready whose hypervisor does not answer",
+    step: "cut off",
+    edits: [
+      {
+        file: `${controller}/status.ts`,
+        find: '    return { ...summary, type, status: "Unknown", reason: vmReasons.Unreachable };',
+        replace:
+          '    return { ...summary, type, status: isKnownReady(vm) ? "True" : "Unknown", reason: vmReasons.Unreachable };',
+      },
+    ],
+  },
+  {
+    name: "never restarts a machine for what waits for that",
+    step: "edit",
+    edits: [
+      {
+        file: `${controller}/plan-power.ts`,
+        find: "  const restart = planVmRestart(input, claim, found);\n",
+        replace: "  const restart = undefined;\n",
+      },
+    ],
+  },
+  {
     name: "gives up a failed creation for good at once",
     step: "fail a worker",
     edits: [
@@ -421,8 +467,8 @@ const endings: readonly Mutant[] = [
     edits: [
       {
         file: `${controller}/plan.ts`,
-        find: 'leaves: isHusk ? "Husk" : "Nothing"',
-        replace: 'leaves: "Nothing"',
+        find: 'return isHusk ? leaveHusk(input, failure) : { do: "moveOn", failure, leaves: "Nothing" };',
+        replace: 'return { do: "moveOn", failure, leaves: "Nothing" };',
       },
     ],
   },
@@ -510,8 +556,9 @@ const endings: readonly Mutant[] = [
     edits: [
       {
         file: `${controller}/plan-machine.ts`,
-        find: '  if (!claim.everStood) {\n    return { do: "record"',
-        replace: '  if (!claim.everStood && claim.node === undefined) {\n    return { do: "record"',
+        find: "  if (!claim.everStood) {\n    const { madeFrom } = declared;",
+        replace:
+          "  if (!claim.everStood && claim.node === undefined) {\n    const { madeFrom } = declared;",
       },
     ],
   },
@@ -533,4 +580,86 @@ const endings: readonly Mutant[] = [
   },
 ];
 
-export const mutants: readonly Mutant[] = [...ownership, ...intents, ...endings];
+/**
+ * Changes that make the program fall over: that breaks the law "sound" and proves nothing about the
+ * line. Each is tried again, and the next time it works.
+ */
+export const falls: readonly Mutant[] = [
+  {
+    name: "falls over once",
+    edits: [
+      {
+        file: `${driver}/operations/power.ts`,
+        find: "  if (!stood.ok) return stood.begun;\n  const { place } = stood.standing;",
+        replace:
+          "  if (!stood.ok) return stood.begun;\n  if ((globalThis.fallen ??= 0) === 0) globalThis.fallen += missing.length;\n  const { place } = stood.standing;",
+      },
+    ],
+  },
+  {
+    name: "leaves a promise alone that is rejected",
+    edits: [
+      {
+        file: `${driver}/operations/power.ts`,
+        find: "  if (!stood.ok) return stood.begun;\n  const { place } = stood.standing;",
+        replace:
+          '  if (!stood.ok) return stood.begun;\n  void Promise.reject(new Error("boom"));\n  const { place } = stood.standing;',
+      },
+    ],
+  },
+];
+
+/** Lines of the clean-up, which only histories with orphans.policy: DeleteOwned reach. */
+const cleanUps: readonly Mutant[] = [
+  {
+    name: "deletes by policy what is not proven to be ours",
+    step: "lose a Claim",
+    edits: [
+      {
+        file: `${orphan}/policy.ts`,
+        find: 'find.ownership === "Ours" && find.allowed',
+        replace: "find.allowed",
+      },
+    ],
+  },
+  {
+    name: "takes a Claim that only repeats a mark for a proof",
+    step: "lose a Claim",
+    edits: [
+      {
+        file: `${orphan}/plan.ts`,
+        find: 'return state === "Reserved" && everStood ? "Marked" : "Ours";',
+        replace: 'return state === "Quarantined" && everStood ? "Marked" : "Ours";',
+      },
+    ],
+  },
+  {
+    name: "forgets a word to keep with the first look that does not show the thing",
+    step: "keep and hide",
+    edits: [
+      {
+        file: `${orphan}/decide.ts`,
+        find: "return isLongAbsent ? ",
+        replace: "return isLongAbsent || true ? ",
+      },
+    ],
+  },
+  {
+    name: "destroys a machine that nothing declares while it runs",
+    step: "strip",
+    edits: [
+      {
+        file: `${orphan}/evidence.ts`,
+        find: 'const isStopped = power === "Stopped";',
+        replace: "const isStopped = true;",
+      },
+      {
+        file: `${orphan}/steps.ts`,
+        find: '  if (machine.power !== "Stopped") return { do: "look" };\n',
+        replace: "",
+      },
+    ],
+  },
+];
+
+export const mutants: readonly Mutant[] = [...ownership, ...intents, ...endings, ...cleanUps];

@@ -10,6 +10,8 @@ export interface Caught {
 
 /** What is left of a history that was made shorter. */
 export interface Left {
+  /** Of the error, what JSON keeps. */
+  readonly failure: { readonly law?: string };
   readonly steps: readonly { readonly index: number; readonly name: string }[];
   readonly stepsBefore: number;
   readonly events: number;

@@ -1,6 +1,6 @@
 import { virtualMachineKind } from "../../api/index.ts";
 import type { Claim, VirtualMachine } from "../../api/index.ts";
-import type { Failure, Machine } from "../../hypervisor/index.ts";
+import type { Failure, Machine, Seen } from "../../hypervisor/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
 import { ApiError } from "../../kernel/status.ts";
 import { again, stalled, type Outcome } from "../../runtime/index.ts";
@@ -53,8 +53,15 @@ async function adoptMachine(turn: OrphanTurn): Promise<Outcome> {
   if (seen.at === "ours") return letGo(turn, claim, seen.machine);
   const machine = seen.at === "foreign" && seen.reason === "Released" ? seen.machine : undefined;
   if (machine !== undefined) return declare(turn, claim, machine);
+  // The last sweep did not find it either: it is gone, or somebody else's. To hurry would go on
+  // for ever, because each sweep wakes whoever asked for it.
+  if (find === undefined && isAnothers(seen)) return removeOrphan(orphan, deps);
   deps.sweeps.hurry(orphan.spec.hypervisor);
   return again("Changed", lookMs);
+}
+
+function isAnothers({ at }: Seen): boolean {
+  return at === "absent" || at === "foreign";
 }
 
 /**

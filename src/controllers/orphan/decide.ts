@@ -75,5 +75,9 @@ function notAllowed({ kind, power, command, ownership }: Find): string {
       ownership === "Ours" ? "No API token may clear a lock." : "It is not provably ours.";
     return `${why}${by}`;
   }
-  return "Nobody can tell which of several is meant: remove it on the hypervisor.";
+  const isTold = ownership !== "Unattributed";
+  const why = isTold
+    ? "Its disk says onDelete: Retain"
+    : "Nobody can tell which of several is meant";
+  return `${why}: remove it on the hypervisor.`;
 }

@@ -134,6 +134,7 @@ export function volumeFind(found: SurveyedVolume, proof: VolumeProof): Find {
   const evidence = [`There is no machine ${externalId}, and no machine refers to the volume.`];
   if (claim !== undefined) {
     evidence.push(claimEvidence(claim, ownership, "names it"));
+    if (isRetained(claim, volume)) evidence.push("Its disk says onDelete: Retain.");
   } else {
     evidence.push("No Claim names it: nothing says whose it is.");
     if (isShared) evidence.push("The storage is shared: another cluster may be using it.");
@@ -145,11 +146,17 @@ export function volumeFind(found: SurveyedVolume, proof: VolumeProof): Find {
     storage,
     ownership,
     evidence,
-    allowed: ["Keep", "Destroy"],
+    // What has to stay is refused whenever it is tried, by the policy as by a person.
+    allowed: isRetained(claim, volume) ? ["Keep"] : ["Keep", "Destroy"],
     claim: claim?.metadata.name,
     sizeBytes,
     blocks,
   });
+}
+
+function isRetained(claim: Claim | undefined, volume: string): boolean {
+  const named = claim?.spec.volumes?.find(({ id }) => id === volume);
+  return named?.onDelete === "Retain";
 }
 
 interface FileProof {

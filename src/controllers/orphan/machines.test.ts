@@ -169,6 +169,22 @@ describe("a machine of ours whose object is gone", () => {
     assert.equal(claim?.spec.state, "Bound");
   });
 
+  it("is adopted no more when somebody else's machine has its id", async () => {
+    const stage = await open();
+    const { world, proxmox } = stage;
+    const id = await ready(stage, "web", stopped);
+    await strip(world, "web");
+    const orphan = await waitForOrphan(world, id);
+    const { node = "", text = "" } = proxmox.cluster.state.guests[id] ?? {};
+    const other = text.replace(/uuid=[0-9a-f-]+/, "uuid=00000000-0000-4000-8000-00000000f00d");
+    proxmox.writeGuestFile(node, Number(id), other);
+    const adoptAs = { namespace: "default", name: "web" };
+    await decide(world, orphan, { decision: "Adopt", adoptAs });
+    const isGone = async (): Promise<boolean> => (await orphanOf(world, id)) === undefined;
+    assert.ok(await until(world, isGone, longMs), "it asks for one sweep after the other");
+    assert.equal(proxmox.cluster.state.guests[id]?.text, other);
+  });
+
   it("is let go with its Claim, if its Orphan goes between its release and its adoption", async () => {
     const stage = await open();
     const { world, proxmox } = stage;

@@ -285,6 +285,13 @@ const volumeCases: Readonly<Record<string, Case>> = {
     given: { survey: { volumes }, claims: [claim({ volumes: known })] },
     finds: ["Volume s:vm-200-disk-0 Ours: Keep Destroy"],
   },
+  "one of a disk that has to stay is told, and never destroyed": {
+    given: {
+      survey: { volumes },
+      claims: [claim({ volumes: known.map((one) => ({ ...one, onDelete: "Retain" })) })],
+    },
+    finds: ["Volume s:vm-200-disk-0 Ours: Keep"],
+  },
   "is only marked when a Claim names it that was written from the mark": {
     given: { survey: { volumes }, claims: [claim({ state: "Reserved", volumes: known })] },
     finds: ["Volume s:vm-200-disk-0 Marked: Keep Destroy"],

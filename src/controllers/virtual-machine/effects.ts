@@ -56,8 +56,11 @@ export async function performStep(turn: ConnectedTurn, step: Step): Promise<Outc
 /** It was done already, and is to be done again all the same. */
 async function failUndone(turn: ConnectedTurn, step: Step): Promise<Outcome | undefined> {
   const { memory } = turn;
-  if (memory.lost?.intent === writtenIntent(step)) return failLost(turn, step);
-  delete memory.lost;
+  const { undone } = memory;
+  delete memory.undone;
+  if (undone?.intent === writtenIntent(step)) {
+    return failVm(turn, undone.failure, { step: step.name });
+  }
   return isInVain(turn, step) ? failInVain(turn, step) : undefined;
 }
 
@@ -101,27 +104,6 @@ function failInVain(turn: ConnectedTurn, { name, intent }: Step): Promise<Outcom
   return failVm(turn, { category: "CreationFailed", message, cause }, { step: name });
 }
 
-/**
- * The worker was killed, or its end was not written down, and nothing is to be seen of the work. To
- * begin anew at once would do the same without end, while a program of that worker may still be at
- * it: this is a failure like any other, with its waits and its last attempt.
- */
-function failLost(turn: ConnectedTurn, { name, intent }: Step): Promise<Outcome> {
-  const { lost } = turn.memory;
-  delete turn.memory.lost;
-  const message = `The task ended without a word, and this is not done: ${intent}`;
-  const remedy =
-    "Find out on the node what ends its workers: no memory left (journalctl -k), a full disk " +
-    "under /var/log, a restart of its services.";
-  const failure = {
-    category: "CreationFailed",
-    message,
-    cause: lost?.cause ?? "",
-    remedy,
-  } as const;
-  return failVm(turn, failure, { step: name });
-}
-
 function repeated({ memory, vm }: ConnectedTurn, { name, operation, intent }: Step): Operation {
   if (operation.kind !== "grow") return operation;
   const isRepeated = memory.done?.intent === writtenIntent({ intent }) || timesTried(vm, name) > 0;
@@ -150,12 +132,10 @@ async function conclude(turn: ConnectedTurn, effect: Effect): Promise<Outcome> {
       return again(step.name);
     case "task":
       return begunTask(turn, operation, begun.task);
-    case "refused": {
-      settle(turn);
-      // Nothing else will ever prove whose the empty reservation is.
-      const husk = begun.leaves === "Husk" ? { operation: { ...operation, task: noWorker } } : {};
-      return failVm(turn, ofStep(begun.failure, operation), { step: step.name, ...husk });
-    }
+    case "refused":
+      return isTaken(step, begun)
+        ? lookWhose(turn, operation, begun)
+        : concludeRefused(turn, effect, begun);
     case "blocked":
       settle(turn);
       await writeView(turn, blockedView(begun.waitsFor), "progress");
@@ -169,6 +149,33 @@ async function conclude(turn: ConnectedTurn, effect: Effect): Promise<Outcome> {
     case "unknown":
       return again("UnknownOutcome", lookMs);
   }
+}
+
+type Refused = Extract<Begun, { outcome: "refused" }>;
+
+/** The id belongs to something. That may be what this very request made, if it arrived twice. */
+function isTaken({ name }: Step, { failure }: Refused): boolean {
+  return (name === "Create" || name === "Clone") && failure.category === "IdentityConflict";
+}
+
+function lookWhose(
+  { memory }: ConnectedTurn,
+  { intent }: StatusOperation,
+  { failure }: Refused,
+): Outcome {
+  memory.undone = { intent, failure };
+  return again("UnknownOutcome", lookMs);
+}
+
+async function concludeRefused(
+  turn: ConnectedTurn,
+  { step, operation }: Effect,
+  { failure, leaves }: Refused,
+): Promise<Outcome> {
+  settle(turn);
+  // Nothing else will ever prove whose the empty reservation is.
+  const husk = leaves === "Husk" ? { operation: { ...operation, task: noWorker } } : {};
+  return failVm(turn, ofStep(failure, operation), { step: step.name, ...husk });
 }
 
 function begunTask(turn: ConnectedTurn, operation: StatusOperation, handle: TaskHandle): Outcome {

@@ -92,10 +92,13 @@ export function digestOf(operation: Operation): string {
   return createHash("sha256").update(said).digest("hex").slice(0, digits);
 }
 
-/** Of a Claim its id, and of what was seen the node. A disc is known by the name of its file. */
+/** What a digest in a status must not help to guess. A disc is known by the name of its file. */
+const hidden: ReadonlySet<string> = new Set(["content", "passwordHash", "userData"]);
+
+/** Of a Claim its id, and of what was seen the node. */
 function lasting(member: string, value: unknown): unknown {
   const isOne = typeof value === "object" && value !== null;
   if (member === "claim") return isOne && "externalId" in value ? value.externalId : undefined;
   if (member === "at") return isOne && "node" in value ? value.node : undefined;
-  return member === "content" ? undefined : value;
+  return hidden.has(member) ? undefined : value;
 }

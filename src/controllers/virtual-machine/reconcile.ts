@@ -264,7 +264,7 @@ async function rest(
   endBeginning(turn);
   delete turn.memory.isShutdownIgnored;
   delete turn.memory.done;
-  delete turn.memory.lost;
+  delete turn.memory.undone;
   turn.isOpen = false;
   const wasReady = turn.vm.status?.failure === undefined && turn.vm.status?.operation === undefined;
   tellDrift(turn, drift);

@@ -118,7 +118,7 @@ async function lookAtTask(
       return undefined;
     case "lost":
       // If the very same has to be done again, this attempt has failed.
-      memory.lost = { intent: operation.intent, cause: view.cause };
+      memory.undone = { intent: operation.intent, failure: withoutWord(operation, view.cause) };
       settle(turn);
       return undefined;
     case "changed":
@@ -146,6 +146,22 @@ async function lookAtTask(
 function failUnseen(turn: ConnectedTurn, failure: Failure): Promise<Outcome> {
   loseSight(turn, failure);
   return failVm(turn, failure);
+}
+
+/**
+ * The worker was killed, or its end was not written down. To begin anew at once would do the same
+ * without end, while a program of that worker may still be at it: if nothing is to be seen of the
+ * work, it is a failure like any other, with its waits and its last attempt.
+ */
+function withoutWord({ intent }: StatusOperation, cause: string): Failure {
+  return {
+    category: "CreationFailed",
+    message: `The task ended without a word, and this is not done: ${intent}`,
+    cause,
+    remedy:
+      "Find out on the node what ends its workers: no memory left (journalctl -k), a full disk " +
+      "under /var/log, a restart of its services.",
+  };
 }
 
 const goneSteps: ReadonlySet<string> = new Set(["Destroy", "DestroyKeeper", "ClearHusk"]);

@@ -107,8 +107,8 @@ export interface VmMemory {
   ended?: { readonly intent: string; readonly step: string };
   /** What was last sent, told from others by a digest. */
   tried?: { readonly step: string; readonly digest: string };
-  /** What ended without a word, until a look tells whether it is to be done again. */
-  lost?: { readonly intent: string; readonly cause: string };
+  /** What may have been done or not, and what it is called if a look tells that it was not. */
+  undone?: { readonly intent: string; readonly failure: Failure };
   /** What it waits for, and since when, on the monotonic clock. */
   waits?: { readonly name: string; readonly sinceMs: number };
   /** The wait that people were told of, until it is over. */

@@ -1,9 +1,9 @@
 import { annotations } from "../../api/index.ts";
 import type { VirtualMachine } from "../../api/index.ts";
-import type { Condition } from "../../kernel/object.ts";
 import type { Hands } from "./hands.ts";
 import type { People } from "./people.ts";
 import type { Site } from "./site.ts";
+import { mayWait } from "./readiness.ts";
 import { Violation } from "./violation.ts";
 import type { World } from "./world.ts";
 
@@ -167,7 +167,8 @@ interface Pair {
   readonly there: string | undefined;
 }
 
-function pairsOf({ metadata, spec, status }: VirtualMachine, site: Site, id: string): Pair[] {
+function pairsOf(vm: VirtualMachine, site: Site, id: string): Pair[] {
+  const { metadata, spec } = vm;
   // A file does not tell what is suspended from what is stopped.
   const off = spec.powerState === "Running" ? "Stopped" : spec.powerState;
   const power = site.isRunning(id) ? "Running" : off;
@@ -175,33 +176,58 @@ function pairsOf({ metadata, spec, status }: VirtualMachine, site: Site, id: str
     { field: "the name", wanted: metadata.name ?? "", there: site.value(id, "name") },
     { field: "power", wanted: spec.powerState, there: power },
     // What waits for a restart is shown as such, and is not in the file yet.
-    ...(isPending(status?.conditions) ? [] : hardwarePairs(spec, site, id)),
+    ...(mayWait(vm) ? [] : hardwarePairs(spec, site.text(id) ?? "")),
   ];
 }
 
 /** Fields of the spec beside what the configuration says of them. */
-function hardwarePairs(
-  { cpu, memory, disks = [] }: VirtualMachine["spec"],
-  site: Site,
-  id: string,
-): Pair[] {
-  const found = [...(site.text(id) ?? "").matchAll(/^scsi\d+: .*size=(\d+)G/gm)];
-  const sizes = found.map(([, size = ""]) => size);
+export function hardwarePairs(spec: VirtualMachine["spec"], text: string): Pair[] {
+  const { cpu, memory, disks = [], networks = [] } = spec;
+  const [config = ""] = text.split(/^\[/m);
+  const valueOf = (key: string): string | undefined => {
+    return new RegExp(`^${key}: (.*)$`, "m").exec(config)?.[1];
+  };
   const present = disks.filter(({ state }) => state !== "Absent");
-  const mebibytes = String(mebibytesOf(memory?.size ?? ""));
   return [
-    { field: "cores", wanted: String(cpu?.cores), there: site.value(id, "cores") },
-    { field: "memory", wanted: mebibytes, there: site.value(id, "memory") },
-    ...present.map(({ name, size = "" }) => {
-      const wanted = size.replace("Gi", "");
-      const there = sizes.includes(wanted) ? wanted : sizes.join(", ");
-      return { field: `a disk ${name} of`, wanted, there };
-    }),
+    { field: "cores", wanted: String(cpu?.cores), there: valueOf("cores") },
+    {
+      field: "memory",
+      wanted: String(mebibytesOf(memory?.size ?? "")),
+      there: valueOf("memory"),
+    },
+    {
+      field: "disks of",
+      wanted: listed(present.map(({ size = "" }) => size.replace("Gi", "G"))),
+      there: listed(disksIn(config)),
+    },
+    {
+      field: "cards at",
+      wanted: listed(networks.map(({ bridge = "", vlan }) => cardText(bridge, vlan))),
+      there: listed(cardsIn(config)),
+    },
   ];
 }
 
-function isPending(conditions: readonly Condition[] = []): boolean {
-  return conditions.some(({ type, status }) => type === "Synced" && status === "False");
+/** The sizes of its disks; one that people put into it is theirs. */
+function disksIn(config: string): string[] {
+  const lines = [...config.matchAll(/^scsi\d+: (.*)$/gm)].map(([, line = ""]) => line);
+  const own = lines.filter((line) => !/disk-9\b|media=cdrom/.test(line));
+  return own.map((line) => /size=(\w+)/.exec(line)?.[1] ?? "no size");
+}
+
+function cardsIn(config: string): string[] {
+  return [...config.matchAll(/^net\d+: (.*)$/gm)].map(([, line = ""]) => {
+    return cardText(/bridge=(\w+)/.exec(line)?.[1] ?? "none", /tag=(\d+)/.exec(line)?.[1]);
+  });
+}
+
+function cardText(bridge: string, vlan: number | string | undefined): string {
+  return vlan === undefined ? bridge : `${bridge}.${vlan}`;
+}
+
+/** In one text: which of them comes first is of no matter, how many there are is. */
+function listed(texts: readonly string[]): string {
+  return texts.toSorted().join(", ");
 }
 
 function mebibytesOf(size: string): number {

@@ -1,17 +1,21 @@
 import type { VirtualMachine } from "../../api/index.ts";
 import type { Release } from "../proxmox/index.ts";
 import { demandSpec, remedyAll, toldWaitMs } from "./calm.ts";
+import { claimsOfObjects, cleanUpOf, clearLeft, restOfCleanUp, type Passing } from "./clean-end.ts";
 import { Dice } from "./dice.ts";
 import { demandNothingLeft, demandSilence, demandSmall, hasUntold } from "./ending.ts";
 import { Hands } from "./hands.ts";
 import { demandClosed, demandHeldFor, demandOwnAddresses } from "./laws-rest.ts";
-import { isPaused, People } from "./people.ts";
-import { isReady } from "./readiness.ts";
+import { hearUncaught, unheard } from "./laws-sound.ts";
+import { People } from "./people.ts";
+import { isPaused, isReady } from "./readiness.ts";
 import { Script, type Step } from "./script.ts";
+import { isDeleting, isSettledVm, isWell, tellVm } from "./settled.ts";
+import { Tidiers } from "./tidiers.ts";
 import { demandSameAsPlain } from "./twin.ts";
 import { nextTurn } from "./turns.ts";
 import { healWorld, troubleMenu } from "./troubles.ts";
-import { Violation } from "./violation.ts";
+import { asError, Violation } from "./violation.ts";
 import { World, type Home, type WorldOptions } from "./world.ts";
 
 export interface HistoryOptions {
@@ -64,10 +68,13 @@ const sweptMs = 120 * 60_000;
 export async function runHistory(options: HistoryOptions): Promise<HistoryResult> {
   const history = new History(options);
   let failure: Error | undefined;
+  const stop = hearUncaught((thrown) => history.fall(thrown));
   try {
     await history.run();
   } catch (error) {
     failure = asError(error);
+  } finally {
+    stop();
   }
   return history.result(failure);
 }
@@ -84,6 +91,7 @@ class History {
   readonly #world: World;
   readonly #people: People;
   readonly #hands: Hands;
+  readonly #tidiers: Tidiers;
   readonly #only: ReadonlySet<number> | undefined;
   readonly #steps: Step[] = [];
   /** Decides within a step, for everybody who acts in it. */
@@ -104,10 +112,12 @@ class History {
       home: dice.chance(0.7) ? "embedded" : "replicas",
       releases: { east: release(), west: release() },
       listen,
+      cleanUp: cleanUpOf(seed),
     };
     this.#world = new World(this.#options);
     this.#people = new People(this.#world, this.#stepDice);
     this.#hands = new Hands(this.#world, this.#stepDice);
+    this.#tidiers = new Tidiers(this.#world, this.#people, this.#stepDice);
   }
 
   async run(): Promise<void> {
@@ -124,6 +134,12 @@ class History {
     await this.#sufferTrouble();
     await this.#comeToRest();
     await this.#removeAll();
+    await this.#passUntil(() => true, 0);
+  }
+
+  /** Something was thrown where nobody catches it. */
+  fall(thrown: unknown): void {
+    this.#world.broken ??= unheard(thrown);
   }
 
   result(failure: Error | undefined): HistoryResult {
@@ -165,7 +181,7 @@ class History {
       hands: this.#hands,
       revive: (afterMs: number) => this.#startDead(afterMs),
     });
-    return new Script(this.#seed, menu);
+    return new Script(this.#seed, menu, this.#world.cleanUp !== undefined);
   }
 
   /** The names of the first steps, which come in any case. */
@@ -193,6 +209,10 @@ class History {
   }
 
   readonly #starting = new Set<number>();
+  readonly #passing: Passing = {
+    until: (holds, withinMs) => this.#passUntil(holds, withinMs),
+    quietFor: (ms) => this.#isQuietFor(ms),
+  };
 
   async #comeToRest(): Promise<void> {
     const world = this.#world;
@@ -223,6 +243,7 @@ class History {
         throw new Violation(8, `its remedies do not help ${tellVm(vm)}`);
       demandSpec(vm, world);
     }
+    await restOfCleanUp(world, this.#tidiers, this.#passing);
     await this.#demandRest();
     if (this.#seed % plainEvery === 0) await demandSameAsPlain(world, this.#options);
   }
@@ -296,6 +317,7 @@ class History {
       await this.#waitUntil(() => records.vms.size === 0);
     }
     if (records.vms.size > 0) throw new Violation(8, `cannot be deleted: ${this.#unsettled()}`);
+    await clearLeft(world, { tidiers: this.#tidiers, hands: this.#hands }, this.#passing);
     this.#demandOrder();
     await this.#passUntil(() => !hasUntold(world), sweptMs);
     demandNothingLeft(world);
@@ -308,7 +330,7 @@ class History {
     const { watchers, records, sites } = this.#world;
     const { vms, claims, images, orphans } = records;
     for (const objects of [vms, images, orphans]) demandClosed(objects.values());
-    demandHeldFor(claims.values(), vms.values());
+    demandHeldFor(claimsOfObjects(this.#world, this.#tidiers), vms.values());
     for (const site of sites.values()) demandOwnAddresses(site.filesOfBerth());
     watchers.vms.demandKnows(vms);
     watchers.claims.demandKnows(claims);
@@ -361,36 +383,4 @@ class History {
       world.clock.advance(nextMs);
     }
   }
-}
-
-/** As declared, and nobody deletes it. */
-function isWell(vm: VirtualMachine): boolean {
-  return isReady(vm) && !isDeleting(vm) && isSettledVm(vm) && vm.status?.failure === undefined;
-}
-
-/** Ready, or stopped by something that it names and that time alone will not mend. */
-function isSettledVm(vm: VirtualMachine): boolean {
-  if (isPaused(vm)) return false;
-  const { operation, failure, plan } = vm.status ?? {};
-  // Changes that wait for a person's word.
-  if (plan !== undefined && !isDeleting(vm)) return true;
-  if (isReady(vm) && !isDeleting(vm) && failure === undefined) return operation === undefined;
-  return isStalled(vm) && vm.status?.observedGeneration === vm.metadata.generation;
-}
-
-function isStalled({ status }: VirtualMachine): boolean {
-  const conditions = status?.conditions ?? [];
-  return conditions.some((one) => one.type === "Stalled" && one.status === "True");
-}
-
-function tellVm({ metadata, status }: VirtualMachine): string {
-  return `${metadata.name}: ${JSON.stringify({ metadata, status })}`;
-}
-
-function asError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(String(thrown));
-}
-
-function isDeleting({ metadata }: VirtualMachine): boolean {
-  return metadata.deletionTimestamp !== undefined;
 }

@@ -1,5 +1,6 @@
 import type { Claim, VirtualMachine } from "../../api/index.ts";
-import { isReady } from "./readiness.ts";
+import { Patience } from "./laws-retry.ts";
+import { isPaused, isReady, isSaidReady } from "./readiness.ts";
 import type { ClaimChange, Records, VmChange } from "./records.ts";
 import type { Site } from "./site.ts";
 import { Violation } from "./violation.ts";
@@ -7,6 +8,8 @@ import type { Wire } from "./wire.ts";
 
 /** How old an observation may be when it is written down: a slow reply, and the steps after it. */
 const observationMs = 120_000;
+/** A run asks its questions one after the other. */
+const runMs = 5_000;
 
 export interface ObjectLawsOptions {
   readonly records: Records;
@@ -20,23 +23,29 @@ export class ObjectLaws {
   readonly #options: ObjectLawsOptions;
   /** By object and disk, what may not go with the machine that is being deleted. */
   readonly #staying = new Map<string, readonly object[]>();
+  /** Law 6: how long whoever failed waits. */
+  readonly #patience = new Patience();
+  /** When a status was last written, by the object's uid. */
+  readonly #statusMs = new Map<string, number>();
 
   constructor(options: ObjectLawsOptions) {
     this.#options = options;
   }
 
-  /** Laws 2, 4 and 7, at every change of a VirtualMachine. */
+  /** Laws 2, 4, 6 and 7, at every change of a VirtualMachine. */
   atVmChange({ before, after }: VmChange): void {
     if (after === undefined) {
       if (before !== undefined) this.#demandLeft(before);
       return;
     }
     demandOrder(before, after);
+    demandReached(after, { wasSeen: this.#wasSeenJustNow(after) });
+    this.#patience.atChange(after);
     const became = (is: (vm: VirtualMachine) => boolean): boolean => {
       return is(after) && !(before !== undefined && is(before));
     };
     if (became(isLeaving)) this.#noteStaying(after);
-    if (became(isReady)) this.#demandSeen(after);
+    if (became(isReady) || this.#hasLooked({ before, after })) this.#demandSeen(after);
     if (became(isMissing)) this.#demandGone(after);
   }
 
@@ -123,6 +132,31 @@ export class ObjectLaws {
     throw new Violation(3, `the id ${externalId} was reserved again before its rest was over`);
   }
 
+  /**
+   * Whether a status says Ready after a look that was answered since the one before it: then it
+   * tells what that look saw. One that is paused tells what was seen before.
+   */
+  #hasLooked({ before, after }: VmChange): boolean {
+    if (after === undefined || isSameStatus(before, after)) return false;
+    const { uid = "" } = after.metadata;
+    const nowMs = this.#options.nowMs();
+    const sinceMs = Math.max(this.#statusMs.get(uid) ?? -Infinity, nowMs - observationMs);
+    this.#statusMs.set(uid, nowMs);
+    return isReady(after) && !isPaused(after) && this.#lookedMs(after) > sinceMs;
+  }
+
+  /** A look at its machine was answered in the run that writes this: another question was not. */
+  #wasSeenJustNow(vm: VirtualMachine): boolean {
+    const writtenMs = this.#statusMs.get(vm.metadata.uid ?? "") ?? -Infinity;
+    return this.#lookedMs(vm) > Math.max(writtenMs, this.#options.nowMs() - runMs);
+  }
+
+  /** When somebody was last told how its machine is. */
+  #lookedMs({ status }: VirtualMachine): number {
+    const { externalId = "", hypervisor = "" } = status ?? {};
+    return this.#options.wires.get(hypervisor)?.lookedMs.get(externalId) ?? -Infinity;
+  }
+
   #demandSeen(vm: VirtualMachine): void {
     const { externalId = "", hypervisor = "" } = vm.status ?? {};
     const site = this.#options.sites.get(hypervisor);
@@ -141,6 +175,20 @@ export class ObjectLaws {
     if (site?.wasAbsentWithin(externalId, observationMs) !== false) return;
     throw new Violation(7, `${vm.metadata.name} is called Missing and ${externalId} is there`);
   }
+}
+
+/** Law 7: nothing is called Ready in the very words that say that nobody could look at it. */
+export function demandReached(
+  vm: VirtualMachine,
+  { wasSeen }: { readonly wasSeen: boolean },
+): void {
+  const { failure } = vm.status ?? {};
+  if (failure?.category !== "NetworkError" || !isSaidReady(vm) || wasSeen) return;
+  throw new Violation(7, `${vm.metadata.name} is Ready, and says: ${failure.message}`);
+}
+
+function isSameStatus(before: VirtualMachine | undefined, after: VirtualMachine): boolean {
+  return JSON.stringify(before?.status) === JSON.stringify(after.status);
 }
 
 /** A machine has one owner for as long as its Claim is held. */

@@ -4,6 +4,7 @@ import type { VirtualMachine, WrittenVirtualMachineSpec } from "../../api/index.
 import type { Client } from "../../client/index.ts";
 import type { Dice } from "./dice.ts";
 import { canary } from "./laws-secrets.ts";
+import { isPaused } from "./readiness.ts";
 import type { Site } from "./site.ts";
 import { credentialsOf, type World } from "./world.ts";
 
@@ -49,7 +50,9 @@ export class People {
   }
 
   #create(name: string, spec: WrittenVirtualMachineSpec): void {
-    this.#ask(`declares ${name}: ${JSON.stringify(spec)}`, (client) => {
+    // An object of a name is not made while the machine of an earlier one stands: it would wait.
+    if (this.#world.orphanLaws.isLeftBehind(name)) return;
+    this.ask(`declares ${name}: ${JSON.stringify(spec)}`, (client) => {
       return client.of(virtualMachineKind).create({
         apiVersion: "berth.dev/v1alpha1",
         kind: "VirtualMachine",
@@ -69,7 +72,7 @@ export class People {
 
   /** Changes fields of an object, as `kubectl patch` would. */
   change(name: string, merge: object): void {
-    this.#ask(`changes ${name}: ${JSON.stringify(merge)}`, (client) => {
+    this.ask(`changes ${name}: ${JSON.stringify(merge)}`, (client) => {
       return client.of(virtualMachineKind).patch({ namespace: "default", name }, { merge });
     });
   }
@@ -158,7 +161,7 @@ export class People {
   }
 
   delete(name: string): void {
-    this.#ask(`deletes ${name}`, (client) => {
+    this.ask(`deletes ${name}`, (client) => {
       return client.of(virtualMachineKind).delete({ namespace: "default", name });
     });
   }
@@ -230,11 +233,11 @@ export class People {
 
   /** Asks until it is done: who changes what all machines need does not rest before. */
   #insist(what: string, ask: (client: Client) => Promise<unknown>): void {
-    this.#ask(what, ask, () => this.#after(1_000, () => this.#insist(what, ask)));
+    this.ask(what, ask, () => this.#after(1_000, () => this.#insist(what, ask)));
   }
 
   /** People try again until somebody answers; a refusal is an answer, to most of them. */
-  #ask(
+  ask(
     what: string,
     ask: (client: Client) => Promise<unknown>,
     onRefusal: () => void = () => undefined,
@@ -356,8 +359,4 @@ function userDataFor(isSecret: boolean): { inline: string } | { secretRef: { nam
 
 function paused(value: string | null): object {
   return { metadata: { annotations: { [annotations.paused]: value } } };
-}
-
-export function isPaused({ metadata }: Pick<VirtualMachine, "metadata">): boolean {
-  return metadata.annotations?.[annotations.paused] === "true";
 }

@@ -5,6 +5,7 @@ import type { Telling } from "./laws-why.ts";
 
 const vmBucket = "berth.dev/virtualmachines";
 const claimBucket = "berth.dev/claims";
+const orphanBucket = "berth.dev/orphans";
 
 /** The objects of one bucket; only who reads them knows of which kind they are. */
 interface Kept {
@@ -21,6 +22,7 @@ export interface ObjectChange<T> {
 
 export type VmChange = ObjectChange<VirtualMachine>;
 export type ClaimChange = ObjectChange<Claim>;
+export type OrphanChange = ObjectChange<Orphan>;
 
 /** Who may act, as the disk has it. */
 interface Lease {
@@ -44,6 +46,7 @@ export class Records {
   readonly writes = new Map<string, number>();
   onVm: (change: VmChange) => void = () => undefined;
   onClaim: (change: ClaimChange) => void = () => undefined;
+  onOrphan: (change: OrphanChange) => void = () => undefined;
   /** Told of everything that was written and is kept here. */
   onObject: (object: Telling) => void = () => undefined;
   /** Told of every change of every kind, before it is taken note of. */
@@ -58,7 +61,7 @@ export class Records {
     ["coordination.k8s.io/leases", this.leases],
     ["berth.dev/hypervisors", this.hypervisors],
     ["berth.dev/vmimages", this.images],
-    ["berth.dev/orphans", this.orphans],
+    [orphanBucket, this.orphans],
   ]);
 
   /** Follows a store that was just opened, in place of the one before. */
@@ -116,6 +119,7 @@ export class Records {
     this.writes.set(bucket, (this.writes.get(bucket) ?? 0) + 1);
     const vm = this.vms.get(entry.id);
     const claim = this.claims.get(entry.id);
+    const orphan = this.orphans.get(entry.id);
     const kept = this.#kept.get(bucket);
     if (kept === undefined) return;
     if (type === "delete") kept.delete(entry.id);
@@ -127,6 +131,9 @@ export class Records {
     if (bucket === vmBucket && vm === undefined) this.declared += 1;
     if (bucket === vmBucket) this.onVm({ before: vm, after: this.vms.get(entry.id) });
     if (bucket === claimBucket) this.onClaim({ before: claim, after: this.claims.get(entry.id) });
+    if (bucket === orphanBucket) {
+      this.onOrphan({ before: orphan, after: this.orphans.get(entry.id) });
+    }
   }
 }
 

@@ -13,6 +13,8 @@ export interface SeedsOptions {
   readonly clock: Clock;
   readonly onProgress: (progress: SeedsProgress) => void;
   readonly signal: AbortSignal;
+  /** What runs the seeds, in place of the worker beside this file. */
+  readonly worker?: URL;
 }
 
 export interface SeedsProgress {
@@ -32,7 +34,10 @@ export interface SeedsResult extends SeedsProgress {
 /** After so many failures there is enough to look at. */
 const failuresMax = 20;
 
-/** Runs histories one after the other on every thread. */
+/**
+ * Runs histories one after the other on every thread. Every seed that was taken has a report: one
+ * whose worker did not live to tell it has failed.
+ */
 export async function runSeeds(options: SeedsOptions): Promise<SeedsResult> {
   const total = { done: 0, events: 0, eventsLeast: Infinity, simulatedMs: 0, cpuMs: 0 };
   const failed: SeedReport[] = [];
@@ -53,33 +58,57 @@ export async function runSeeds(options: SeedsOptions): Promise<SeedsResult> {
     if (report.failure !== undefined) failed.push(report);
     options.onProgress({ done: total.done, failed });
   };
-  await Promise.all(Array.from({ length: options.threads }, () => runThread(take, note)));
+  // The same file as TypeScript, and as JavaScript in the package.
+  const beside = new URL(`./seed-worker${extname(import.meta.url)}`, import.meta.url);
+  const thread = { file: options.worker ?? beside, take, note };
+  await Promise.all(Array.from({ length: options.threads }, () => runThread(thread)));
   return { ...total, failed: failed.toSorted((a, b) => a.seed - b.seed) };
 }
 
-async function runThread(
-  take: () => number | undefined,
-  note: (report: SeedReport) => void,
-): Promise<void> {
-  // The same file as TypeScript, and as JavaScript in the package.
-  const file = new URL(`./seed-worker${extname(import.meta.url)}`, import.meta.url);
+interface Thread {
+  readonly file: URL;
+  readonly take: () => number | undefined;
+  readonly note: (report: SeedReport) => void;
+}
+
+/** Runs seeds on one worker, and on another one when a history took it down. */
+async function runThread(thread: Thread): Promise<void> {
+  for (;;) {
+    const fallen = await runWorker(thread);
+    if (fallen === undefined) return;
+    thread.note(fallen);
+  }
+}
+
+/** Until no seed is left; or the seed that the worker did not survive. */
+async function runWorker({ file, take, note }: Thread): Promise<SeedReport | undefined> {
+  const first = take();
+  if (first === undefined) return undefined;
   const worker = new Worker(file, { execArgv: [] });
-  const ended = Promise.withResolvers<void>();
-  const feed = (): void => {
-    const seed = take();
-    if (seed === undefined) ended.resolve();
-    else worker.postMessage(seed);
-  };
+  const ended = Promise.withResolvers<SeedReport | undefined>();
+  let seed = first;
+  let why = "";
   worker.on("message", (report: SeedReport) => {
     note(report);
-    feed();
+    const next = take();
+    if (next === undefined) return ended.resolve(undefined);
+    seed = next;
+    worker.postMessage(next);
   });
-  worker.on("error", (error) => ended.reject(error));
-  worker.on("exit", () => ended.resolve());
-  feed();
+  worker.on("error", (error) => {
+    why = `: ${String(error)}`;
+  });
+  // Whoever goes before it has told how its seed went proves nothing about it.
+  worker.on("exit", (code) => ended.resolve(fallenAt(seed, `it ended with ${code}${why}`)));
+  worker.postMessage(first);
   try {
-    await ended.promise;
+    return await ended.promise;
   } finally {
     await worker.terminate();
   }
+}
+
+function fallenAt(seed: number, how: string): SeedReport {
+  const failure = `the history took its worker down: ${how}`;
+  return { seed, events: 0, simulatedMs: 0, cpuMs: 0, failure };
 }

@@ -9,6 +9,8 @@ export interface Step {
 
 /** The first steps declare machines, one right after the other. */
 const declarations = 3;
+/** So many more steps has a history that takes its time. */
+const longer = 10;
 
 /**
  * What a seed lets happen, one step after the other. Each step is decided by the seed and its place
@@ -21,13 +23,17 @@ export class Script {
   /** At least so many; a history of few events is given more. */
   readonly least: number;
 
-  constructor(seed: number, menu: readonly Trouble[]) {
+  /** Time for what takes minutes, between some of the steps. */
+  readonly #isLong: boolean;
+
+  constructor(seed: number, menu: readonly Trouble[], isLong = false) {
     this.#seed = seed;
+    this.#isLong = isLong;
     const dice = Dice.of(seed, "script");
     // Fewer kinds of trouble, and more of each, find what all of it together would hide.
     const share = dice.pick([0.3, 0.5, 0.8]);
     this.#allowed = menu.filter(({ isAlways }) => isAlways === true || dice.chance(share));
-    this.least = declarations + dice.between(8, 24);
+    this.least = declarations + dice.between(8, 24) + (isLong ? longer : 0);
     const declare = menu.find(({ name }) => name === "declare");
     if (declare === undefined) throw new Error("nothing can be declared");
     this.#declare = declare;
@@ -35,7 +41,9 @@ export class Script {
 
   waitMs(index: number): number {
     if (index < declarations) return 0;
-    return Dice.of(this.#seed, `wait ${index}`).pick([50, 300, 1_000, 3_000, 10_000]);
+    const dice = Dice.of(this.#seed, `wait ${index}`);
+    const ms = dice.pick([50, 300, 1_000, 3_000, 10_000]);
+    return this.#isLong && dice.chance(0.4) ? dice.between(30_000, 90_000) : ms;
   }
 
   trouble(index: number): Trouble {

@@ -22,6 +22,24 @@ function forAWhile(
   };
 }
 
+/**
+ * For a while; or, as often, not before something is sent that changes something, to either of the
+ * clusters, and then surely: most of what passes in some seconds are questions.
+ */
+function untilWrite(
+  makers: TroubleMakers,
+  { what, fate }: { readonly what: string; readonly fate: NonNullable<Weather["nextWrite"]> },
+  set: (weather: Weather, isOn: boolean) => void,
+): () => void {
+  const meanwhile = forAWhile(makers, what, set);
+  return () => {
+    if (makers.dice.chance(0.5)) return meanwhile();
+    const { trace, weather: weathers } = makers.world;
+    trace.say("weather", () => `${what}, at the next change of each cluster`);
+    for (const weather of weathers.values()) weather.nextWrite = fate;
+  };
+}
+
 /** What does not arrive, or arrives late. */
 function lost(makers: TroubleMakers): Trouble[] {
   const { dice } = makers;
@@ -29,9 +47,13 @@ function lost(makers: TroubleMakers): Trouble[] {
     {
       name: "lose replies",
       weight: 3,
-      strike: forAWhile(makers, "replies are lost", (weather, isOn) => {
-        weather.loseReply = isOn ? dice.pick([0.1, 0.3, 0.8]) : 0;
-      }),
+      strike: untilWrite(
+        makers,
+        { what: "replies are lost", fate: "loseReply" },
+        (weather, isOn) => {
+          weather.loseReply = isOn ? dice.pick([0.1, 0.3, 0.8]) : 0;
+        },
+      ),
     },
     {
       name: "lose requests",
@@ -57,9 +79,13 @@ function lost(makers: TroubleMakers): Trouble[] {
     {
       name: "arrive twice",
       weight: 1,
-      strike: forAWhile(makers, "requests arrive twice", (weather, isOn) => {
-        weather.double = isOn ? dice.pick([0.2, 0.6]) : 0;
-      }),
+      strike: untilWrite(
+        makers,
+        { what: "requests arrive twice", fate: "double" },
+        (weather, isOn) => {
+          weather.double = isOn ? dice.pick([0.2, 0.6]) : 0;
+        },
+      ),
     },
     {
       name: "cut off",
@@ -106,9 +132,13 @@ function odd(makers: TroubleMakers): Trouble[] {
     {
       name: "forget tasks",
       weight: 1,
-      strike: forAWhile(makers, "records of tasks are lost", (weather, isOn) => {
-        weather.forgetTask = isOn ? dice.pick([0.3, 1]) : 0;
-      }),
+      strike: untilWrite(
+        makers,
+        { what: "records of tasks are lost", fate: "forgetTask" },
+        (weather, isOn) => {
+          weather.forgetTask = isOn ? dice.pick([0.3, 1]) : 0;
+        },
+      ),
     },
     {
       name: "hide a node",

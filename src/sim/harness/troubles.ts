@@ -2,6 +2,7 @@ import type { Site } from "./site.ts";
 import type { Trouble, TroubleMakers } from "./trouble.ts";
 import { toBerth } from "./troubles-berth.ts";
 import { onTheHypervisor } from "./troubles-hypervisor.ts";
+import { aroundOrphans } from "./troubles-orphans.ts";
 import { together } from "./troubles-together.ts";
 import { onTheWire } from "./troubles-wire.ts";
 import { fairWeather } from "./wire.ts";
@@ -16,6 +17,8 @@ export function troubleMenu(makers: TroubleMakers): Trouble[] {
     ...onTheHypervisor(makers),
     ...toBerth(makers),
     ...together(makers),
+    // Last, so that seeds without a clean-up stay the histories that they were.
+    ...(makers.world.cleanUp === undefined ? [] : aroundOrphans(makers)),
   ];
 }
 
@@ -55,12 +58,13 @@ function byHand({ hands }: TroubleMakers): Trouble[] {
 
 /**
  * Every fault ends now: nodes are up, lines stand, disks have room, nobody sleeps. Only who waits
- * for the last moment goes on waiting.
+ * for the last moment goes on waiting, and what is to befall the next write still does.
  */
 export function healWorld(world: World): void {
   world.trace.say("weather", () => "everything is well again");
+  world.isCalm = true;
   for (const [name, weather] of world.weather) {
-    Object.assign(weather, fairWeather);
+    Object.assign(weather, { ...fairWeather, nextWrite: weather.nextWrite });
     const site = world.sites.get(name);
     if (site !== undefined) healSite(site);
   }

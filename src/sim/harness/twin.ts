@@ -1,8 +1,8 @@
 import { virtualMachineKind, type VirtualMachine } from "../../api/index.ts";
-import { isReady } from "./readiness.ts";
+import { isReady, mayWait } from "./readiness.ts";
 import { differencesOf, shapeOf } from "./shape.ts";
 import { nextTurn } from "./turns.ts";
-import { Violation } from "./violation.ts";
+import { asError, Violation } from "./violation.ts";
 import { World, type WorldOptions } from "./world.ts";
 
 /** Nothing goes wrong there, so it takes a minute or two. */
@@ -14,10 +14,11 @@ const makeMs = 20 * 60_000;
  * must be the same.
  */
 export async function demandSameAsPlain(world: World, options: WorldOptions): Promise<void> {
-  const vms = [...world.records.vms.values()].filter((vm) => !isPending(vm));
+  const vms = [...world.records.vms.values()].filter((vm) => !mayWait(vm));
   if (vms.length === 0) return;
   const plain = new World({ ...options, home: "embedded", listen: undefined });
   await makePlainly(plain, vms);
+  if (plain.broken !== undefined) throw asError(plain.broken);
   for (const vm of vms) {
     const twin = [...plain.records.vms.values()].find(({ metadata }) => {
       return metadata.name === vm.metadata.name;
@@ -49,12 +50,6 @@ function shapeIn({ sites }: World, vm: VirtualMachine | undefined): ReadonlyMap<
   return shapeOf(site?.text(externalId) ?? "", site?.isRunning(externalId) ?? false);
 }
 
-/** What waits for a restart is not in its file yet. */
-function isPending({ status }: VirtualMachine): boolean {
-  const conditions = status?.conditions ?? [];
-  return conditions.some(({ type, status: is }) => type === "Synced" && is === "False");
-}
-
 async function passWhile(world: World, work: Promise<unknown>): Promise<void> {
   let isOver = false;
   const ended = work.finally(() => {
@@ -65,10 +60,12 @@ async function passWhile(world: World, work: Promise<unknown>): Promise<void> {
   await ended;
 }
 
-async function passUntil({ clock }: World, holds: () => boolean): Promise<boolean> {
+async function passUntil(world: World, holds: () => boolean): Promise<boolean> {
+  const { clock } = world;
   const endMs = clock.monotonicMs() + makeMs;
   for (;;) {
     await nextTurn();
+    world.guard(() => world.laws.atEveryEvent());
     if (holds()) return true;
     const nextMs = clock.nextInMs();
     if (nextMs === undefined || clock.monotonicMs() + nextMs > endMs) return false;

@@ -12,6 +12,7 @@ export const laws = {
   secrets: "No secret is told",
   order: "What was written stays written",
   bounds: "Nothing grows for ever",
+  sound: "No part falls over",
 } as const;
 
 export type Law = keyof typeof laws;
@@ -25,4 +26,8 @@ export class Violation extends Error {
     this.name = "Violation";
     this.law = law;
   }
+}
+
+export function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }

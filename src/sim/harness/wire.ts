@@ -31,6 +31,10 @@ export interface Weather {
   forgetTask: number;
   /** Lists of machines leave out those of one node. */
   hiddenNode: string | undefined;
+  /** Lists leave out these: volumes by their ids, machines by theirs. */
+  hidden: ((row: ListedRow) => boolean) | undefined;
+  /** What surely happens to the next write, and to nothing before and after it. */
+  nextWrite: "double" | "loseReply" | "forgetTask" | undefined;
 }
 
 export const fairWeather: Weather = {
@@ -47,7 +51,16 @@ export const fairWeather: Weather = {
   unanswered: undefined,
   forgetTask: 0,
   hiddenNode: undefined,
+  hidden: undefined,
+  nextWrite: undefined,
 };
+
+/** Of a machine or a volume in a list, what says which it is. */
+export interface ListedRow {
+  readonly type?: string;
+  readonly vmid?: number;
+  readonly volid?: string;
+}
 
 export interface WireOptions {
   readonly site: Site;
@@ -66,7 +79,11 @@ export interface Sender {
   readonly token: ApiToken;
 }
 
-type Sent = PveRequest & Pick<Sender, "token">;
+interface Sent extends PveRequest {
+  readonly token: ApiToken;
+  /** What the weather had for this very write. */
+  readonly fate?: Weather["nextWrite"];
+}
 
 /** A caller whose replies are cut off by the client after so long, as the real transport does. */
 const giveUpMs = 35_000;
@@ -80,6 +97,8 @@ export class Wire {
   readonly beginning = new Map<string, Life>();
   /** Requests that make a machine and have not arrived, by its id. */
   readonly creating = new Map<string, number>();
+  /** When a machine was last looked at and the answer came, by its id. */
+  readonly lookedMs = new Map<string, number>();
   /** Somebody waits for a request that names the version of the machine that it changes. */
   onGuarded: ((id: string) => void) | undefined;
   /** Somebody waits for the moment before an operation looks at its machine for the last time. */
@@ -106,7 +125,7 @@ export class Wire {
     this.requests += 1;
     onCall(site);
     const sent = { ...request, token: sender.token };
-    if (request.method === "GET") return this.#carry(sent);
+    if (request.method === "GET") return await this.#look(sent);
     this.writes += 1;
     onEffect(site, request, sender.name);
     const id = subjectOf(request) ?? "";
@@ -114,10 +133,26 @@ export class Wire {
     count(this.effects, id, 1);
     if (isCreate(request)) count(this.creating, id, 1);
     try {
-      return await this.#carry(sent);
+      return await this.#carry({ ...sent, fate: this.#takeFate() });
     } finally {
       count(this.effects, id, -1);
     }
+  }
+
+  #takeFate(): Weather["nextWrite"] {
+    const { weather } = this.#options;
+    const { nextWrite } = weather;
+    weather.nextWrite = undefined;
+    return nextWrite;
+  }
+
+  /** Notes when somebody was told how a machine is. */
+  async #look(request: Sent): Promise<PveReply> {
+    const reply = await this.#carry(request);
+    const id = /\/qemu\/(\d+)\/status\/current$/.exec(request.path)?.[1];
+    const isTold = reply.type === "answered" && reply.status === 200;
+    if (id !== undefined && isTold) this.lookedMs.set(id, this.#options.site.clock.nowMs());
+    return reply;
   }
 
   async #carry(request: Sent): Promise<PveReply> {
@@ -132,7 +167,8 @@ export class Wire {
     if (isCreate(request)) count(this.creating, subjectOf(request) ?? "", -1);
     const held = await this.#heldUp(request);
     if (held !== undefined) return held;
-    const isDoubled = request.method !== "GET" && dice.chance(weather.double);
+    const isUnlucky = request.method !== "GET" && dice.chance(weather.double);
+    const isDoubled = isUnlucky || request.fate === "double";
     const reply = await (isDoubled ? this.#askTwice(request) : this.#ask(request));
     await sleep(clock, dice.between(1, 6) + dice.between(0, weather.delayMs));
     return (await this.#spoilt(request)) ?? this.#garbled(request, reply);
@@ -153,9 +189,10 @@ export class Wire {
   }
 
   /** What becomes of a reply that does not come back. */
-  async #spoilt(request: PveRequest): Promise<PveReply | undefined> {
+  async #spoilt(request: Sent): Promise<PveReply | undefined> {
     const { site, dice, weather, trace } = this.#options;
-    if (dice.chance(weather.loseReply) || isUnanswered(request, weather)) {
+    const isLost = dice.chance(weather.loseReply) || request.fate === "loseReply";
+    if (isLost || isUnanswered(request, weather)) {
       trace.say(site.name, () => `${nameOf(request)}: the reply is lost`);
       await sleep(site.clock, dice.chance(0.5) ? 10 : giveUpMs);
       return lost;
@@ -194,10 +231,11 @@ export class Wire {
     return reply;
   }
 
-  #forget(body: string): void {
+  #forget(body: string, { fate }: Sent): void {
     const { site, dice, weather, trace } = this.#options;
     const task = /"data":"(UPID:[^"]+)"/.exec(body)?.[1];
-    if (task === undefined || !dice.chance(weather.forgetTask)) return;
+    if (task === undefined) return;
+    if (!dice.chance(weather.forgetTask) && fate !== "forgetTask") return;
     site.clock.after(dice.pick([0, 100, 3_000]), () => {
       trace.say(site.name, () => `nobody remembers the task ${task}`);
       site.forgetTask(task);
@@ -211,6 +249,10 @@ export class Wire {
       trace.say(site.name, () => `${nameOf(request)}: the reply breaks off`);
       return { ...reply, body: reply.body.slice(0, reply.body.length / 2) };
     }
+    const isHidden = weather.hidden;
+    if (isHidden !== undefined && isListing(request)) {
+      return { ...reply, body: withoutRows(reply.body, isHidden) };
+    }
     const isList = request.path === "/cluster/resources" && weather.hiddenNode !== undefined;
     return isList ? { ...reply, body: withoutNode(reply.body, weather.hiddenNode) } : reply;
   }
@@ -219,7 +261,7 @@ export class Wire {
     const { site, trace } = this.#options;
     const reply = await askModel(site.model, request, request.token);
     trace.say(site.name, () => `${nameOf(request)}: ${outcomeOf(reply)}`);
-    if (reply.type === "answered") this.#forget(reply.body);
+    if (reply.type === "answered") this.#forget(reply.body, request);
     return reply;
   }
 }
@@ -274,6 +316,18 @@ function withoutNode(body: string, node: string | undefined): string {
   const { data } = JSON.parse(body) as { data?: { type?: string; node?: string }[] };
   const rows = data?.filter((row) => row.type !== "qemu" || row.node !== node);
   return JSON.stringify({ data: rows });
+}
+
+/** The machines of a cluster, or what a storage holds. */
+function isListing({ method, path }: PveRequest): boolean {
+  return method === "GET" && /^\/cluster\/resources$|\/storage\/[^/]+\/content$/.test(path);
+}
+
+/** A list in which something is missing, as while a mount is. */
+function withoutRows(body: string, isHidden: (row: ListedRow) => boolean): string {
+  // cast: the model wrote it.
+  const { data, ...rest } = JSON.parse(body) as { data?: ListedRow[] | null };
+  return JSON.stringify({ ...rest, data: data?.filter((row) => !isHidden(row)) ?? null });
 }
 
 /** The id of the guest that a request is about, if it is about one. */

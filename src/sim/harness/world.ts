@@ -9,7 +9,9 @@ import { House } from "./house.ts";
 import { Laws } from "./laws.ts";
 import { ObjectLaws } from "./laws-objects.ts";
 import { OrderLaws } from "./laws-order.ts";
+import { OrphanLaws } from "./laws-orphans.ts";
 import { canary, demandNoSecret } from "./laws-secrets.ts";
+import { demandSound } from "./laws-sound.ts";
 import { demandWhy } from "./laws-why.ts";
 import { Program, type ApiWeather } from "./program.ts";
 import { Records } from "./records.ts";
@@ -21,11 +23,19 @@ import { fairWeather, Wire, type Weather } from "./wire.ts";
 /** Where Berth lives: all in one process, or two controllers beside an API that stays up. */
 export type Home = "embedded" | "replicas";
 
+/** How soon what nothing declares is taken away, where it is. */
+export interface CleanUp {
+  readonly graceSeconds: number;
+  readonly sweepSeconds: number;
+}
+
 export interface WorldOptions {
   readonly seed: number;
   readonly home: Home;
   readonly releases: Readonly<Record<string, Release>>;
   readonly listen: ((line: string) => void) | undefined;
+  /** The Hypervisors say DeleteOwned; absent: what nothing declares is only told of. */
+  readonly cleanUp?: CleanUp | undefined;
 }
 
 /** To count costs some of a history's time, so only one in so many does. */
@@ -43,6 +53,8 @@ export class World {
   readonly apiWeather: ApiWeather[] = [];
   readonly house: House;
   readonly laws: Laws;
+  readonly orphanLaws: OrphanLaws;
+  readonly cleanUp: CleanUp | undefined;
   readonly home: Home;
   readonly programs: Program[] = [];
   /** As a person uses the API. */
@@ -58,17 +70,23 @@ export class World {
   kindsGoSinceMs: number | undefined;
   /** The first law that was broken where nobody could be told at once. */
   broken: unknown;
+  /** The faults have ended: nobody begins anything new. */
+  isCalm = false;
   /** How often a program was started. */
   starts = 0;
   readonly #seed: number;
 
-  constructor({ seed, home, releases, listen }: WorldOptions) {
+  constructor({ seed, home, releases, listen, cleanUp }: WorldOptions) {
     const { clock, records, sites } = this;
     this.#seed = seed;
     this.home = home;
+    this.cleanUp = cleanUp;
     this.trace = new Trace(clock, listen);
     const nowMs = (): number => clock.nowMs();
     this.laws = new Laws(records, sites, nowMs);
+    const orphanLaws = new OrphanLaws({ records, sites, nowMs });
+    this.orphanLaws = orphanLaws;
+    this.laws.orphanOf = (site, request, what) => orphanLaws.intentOf(site, request, what);
     const objectLaws = new ObjectLaws({ records, sites, wires: this.wires, nowMs });
     for (const [name, release] of Object.entries(releases)) {
       const site = new Site({ name, release, clock, dice: Dice.of(seed, `site ${name}`) });
@@ -83,13 +101,17 @@ export class World {
     this.house = new House({ clock, dice: Dice.of(seed, "house"), records, onOpen });
     this.#checkWrites();
     records.onVm = (change) => {
-      if (change.after !== undefined) this.laws.hear(change.after);
-      this.guard(() => objectLaws.atVmChange(change));
+      if (change.after !== undefined) {
+        this.laws.hear(change.after);
+        orphanLaws.hear(change.after);
+      }
+      if (!orphanLaws.isStripped(change)) this.guard(() => objectLaws.atVmChange(change));
     };
     records.onClaim = (change) => {
       if (change.after !== undefined) this.#noteLetGo(change.after.spec);
-      this.guard(() => objectLaws.atClaimChange(change));
+      if (!orphanLaws.isLost(change)) this.guard(() => objectLaws.atClaimChange(change));
     };
+    records.onOrphan = (change) => this.guard(() => orphanLaws.atOrphanChange(change));
     const transport = inProcess((request) => this.house.handle(request));
     this.client = createClient({ transport, clock });
   }
@@ -102,6 +124,7 @@ export class World {
     records.onObject = (object) => this.guard(() => demandWhy(object));
     records.onChange = (change) => {
       this.guard(() => order.atChange(change));
+      this.orphanLaws.atChange(change);
       const { bucket, entry } = change;
       if (bucket === "core/secrets") return;
       this.guard(() => demandNoSecret(() => `${bucket} ${entry.id}`, entry.value));
@@ -172,7 +195,7 @@ export class World {
       isEmbedded,
       onAsk: (name) => this.guard(() => this.laws.atAsk(name)),
       metrics: this.#seed % countedEvery === 0 ? this.#newMetrics() : undefined,
-      onLog: (line) => this.guard(() => demandNoSecret(() => `a log: ${line}`, line)),
+      onLog: (line) => this.#hearLog(line),
       mayDestroy: () => this.kindsGoSinceMs === undefined,
     });
     this.programs[index] = program;
@@ -182,6 +205,11 @@ export class World {
       program.life.die();
     });
     return program;
+  }
+
+  #hearLog(line: string): void {
+    this.guard(() => demandNoSecret(() => `a log: ${line}`, line));
+    this.guard(() => demandSound(line));
   }
 
   /** Each process counts for itself. */
@@ -215,7 +243,7 @@ export class World {
 }
 
 /** The objects that an installation starts with, and a Hypervisor and an image for each cluster. */
-async function declareGround({ client, sites }: World): Promise<void> {
+async function declareGround({ client, sites, cleanUp }: World): Promise<void> {
   for (const name of namespaces) {
     const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name } };
     await client.of(namespaceResource).create(namespace);
@@ -231,7 +259,7 @@ async function declareGround({ client, sites }: World): Promise<void> {
     metadata: { namespace: "default", name: "user-data" },
     data: { userData: base64(`#cloud-config\npassword: ${canary}\n`) },
   });
-  for (const site of sites.values()) await declareSite(client, site);
+  for (const site of sites.values()) await declareSite(client, site, cleanUp);
 }
 
 function base64(text: string): string {
@@ -243,7 +271,11 @@ export function credentialsOf({ tokenId, tokenSecret }: Site): Record<string, st
   return { tokenId: base64(tokenId), tokenSecret: base64(tokenSecret) };
 }
 
-async function declareSite(client: Client, site: Site): Promise<void> {
+async function declareSite(
+  client: Client,
+  site: Site,
+  cleanUp: CleanUp | undefined,
+): Promise<void> {
   const { name } = site;
   const secretRef = { namespace: "berth-system", name };
   const data = credentialsOf(site);
@@ -263,6 +295,7 @@ async function declareSite(client: Client, site: Site): Promise<void> {
       limits: { pollSeconds: 15 },
       // As few as can be: with so few machines more would never be reached.
       slots: { hypervisor: 3, node: 2, storage: 1 },
+      ...(cleanUp === undefined ? {} : { orphans: { policy: "DeleteOwned", ...cleanUp } }),
     },
   });
   const volume = { hypervisorRef: { name }, id: "local:import/debian-12-generic-amd64.qcow2" };

@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { VirtualMachine } from "../../api/index.ts";
+import { hardwarePairs } from "./calm.ts";
+
+const lines = {
+  cores: "cores: 2",
+  memory: "memory: 1024",
+  root: "scsi0: local-zfs:vm-100-disk-0,size=3G",
+  data: "scsi1: local-zfs:vm-100-disk-1,size=3G",
+  lan: "net0: virtio=BC:24:11:00:00:01,bridge=vmbr0",
+  dmz: "net1: virtio=BC:24:11:00:00:02,bridge=vmbr0,tag=5",
+};
+
+const spec = {
+  cpu: { cores: 2 },
+  memory: { size: "1Gi" },
+  disks: [
+    { name: "root", size: "3Gi" },
+    { name: "data", size: "3Gi" },
+    { name: "old", size: "3Gi", state: "Absent" },
+  ],
+  networks: [
+    { name: "dmz", bridge: "vmbr0", vlan: 5 },
+    { name: "lan", bridge: "vmbr0" },
+  ],
+} as unknown as VirtualMachine["spec"];
+
+/** Fields that are not as declared where some lines are changed. */
+function differing(change: Partial<Record<keyof typeof lines | "more", string>>): string[] {
+  const text = Object.values({ ...lines, ...change }).join("\n");
+  const pairs = hardwarePairs(spec, `${text}\n[snapshot]\ncores: 9\n`);
+  return pairs.filter(({ wanted, there }) => wanted !== there).map(({ field }) => field);
+}
+
+describe("reality beside the spec", () => {
+  it("is the same where every line is as declared, in whatever order", () => {
+    assert.deepEqual(differing({}), []);
+  });
+
+  it("tells cores and memory that differ", () => {
+    assert.deepEqual(differing({ cores: "cores: 3" }), ["cores"]);
+    assert.deepEqual(differing({ memory: "memory: 512" }), ["memory"]);
+  });
+
+  it("tells one disk too few among others of its size, and one too many", () => {
+    assert.deepEqual(differing({ data: "" }), ["disks of"]);
+    assert.deepEqual(differing({ more: "scsi2: local-zfs:vm-100-disk-2,size=3G" }), ["disks of"]);
+    assert.deepEqual(differing({ root: lines.root.replace("3G", "4G") }), ["disks of"]);
+  });
+
+  it("leaves out a disk that people put into it, and discs", () => {
+    assert.deepEqual(differing({ more: "scsi9: local-zfs:vm-100-disk-9,size=1G" }), []);
+    assert.deepEqual(differing({ more: "scsi3: local:iso/a.iso,media=cdrom,size=1G" }), []);
+  });
+
+  it("tells cards that are missing, too many, or elsewhere", () => {
+    assert.deepEqual(differing({ dmz: "" }), ["cards at"]);
+    assert.deepEqual(differing({ more: "net2: virtio=BC:24:11:00:00:03,bridge=vmbr0" }), [
+      "cards at",
+    ]);
+    assert.deepEqual(differing({ dmz: lines.dmz.replace("tag=5", "tag=6") }), ["cards at"]);
+  });
+});

@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { VirtualMachine } from "../../api/index.ts";
+import { demandReached } from "./laws-objects.ts";
+import { mayWait } from "./readiness.ts";
+
+function vm(spec: object, conditions: Readonly<Record<string, string>>, failure?: object): never {
+  const told = Object.entries(conditions).map(([type, status]) => ({ type, status }));
+  const status = { conditions: told, ...(failure === undefined ? {} : { failure }) };
+  return { metadata: { name: "web" }, spec, status } as never;
+}
+
+describe("what a status may say", () => {
+  it("a machine may be otherwise than declared only if it says so and nobody may restart it", () => {
+    const waits = (spec: Partial<VirtualMachine["spec"]>, synced: string): boolean => {
+      return mayWait(vm(spec, { Synced: synced }));
+    };
+    const live = { updatePolicy: "Live", powerState: "Running" } as const;
+    assert.equal(waits(live, "False"), true);
+    assert.equal(waits(live, "True"), false);
+    assert.equal(waits({ updatePolicy: "Reboot", powerState: "Running" }, "False"), false);
+    assert.equal(waits({ updatePolicy: "PowerOff", powerState: "Stopped" }, "False"), false);
+    assert.equal(waits({ updatePolicy: "Reboot", powerState: "Suspended" }, "False"), true);
+  });
+
+  it("nothing is Ready in the words that say that its hypervisor did not answer", () => {
+    const failure = { category: "NetworkError", message: "no answer" };
+    const unseen = { wasSeen: false };
+    const ready = vm({}, { Ready: "True" }, failure);
+    assert.throws(() => demandReached(ready, unseen), /law 7, .*no answer/);
+    demandReached(ready, { wasSeen: true });
+    demandReached(vm({}, { Ready: "Unknown" }, failure), unseen);
+    demandReached(vm({}, { Ready: "False" }, failure), unseen);
+    demandReached(vm({}, { Ready: "True" }, { ...failure, category: "NodeUnhealthy" }), unseen);
+    demandReached(vm({}, { Ready: "True" }), unseen);
+  });
+});

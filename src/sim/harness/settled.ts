@@ -1,0 +1,30 @@
+import type { VirtualMachine } from "../../api/index.ts";
+import { isPaused, isReady } from "./readiness.ts";
+
+/** As declared, and nobody deletes it. */
+export function isWell(vm: VirtualMachine): boolean {
+  return isReady(vm) && !isDeleting(vm) && isSettledVm(vm) && vm.status?.failure === undefined;
+}
+
+/** Ready, or stopped by something that it names and that time alone will not mend. */
+export function isSettledVm(vm: VirtualMachine): boolean {
+  if (isPaused(vm)) return false;
+  const { operation, failure, plan } = vm.status ?? {};
+  // Changes that wait for a person's word.
+  if (plan !== undefined && !isDeleting(vm)) return true;
+  if (isReady(vm) && !isDeleting(vm) && failure === undefined) return operation === undefined;
+  return isStalled(vm) && vm.status?.observedGeneration === vm.metadata.generation;
+}
+
+function isStalled({ status }: VirtualMachine): boolean {
+  const conditions = status?.conditions ?? [];
+  return conditions.some((one) => one.type === "Stalled" && one.status === "True");
+}
+
+export function tellVm({ metadata, status }: VirtualMachine): string {
+  return `${metadata.name}: ${JSON.stringify({ metadata, status })}`;
+}
+
+export function isDeleting({ metadata }: VirtualMachine): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
