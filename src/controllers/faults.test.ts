@@ -132,6 +132,16 @@ test("what was seen is written down and acted on without a second look", async (
   assert.ok(looks <= steps + 1, `${looks} looks for ${steps} steps: ${calls.join("\n")}`);
 });
 
+/** Each line of log names the work, so that it is found on the hypervisor. */
+function assertNamed(lines: readonly string[]): void {
+  assert.equal(lines.length, 5);
+  for (const line of lines) {
+    const { hypervisor, operation, task, cause } = JSON.parse(line.slice(line.indexOf("{")));
+    assert.deepEqual([hypervisor, cause], ["model", "Error: out of luck"]);
+    assert.ok(operation && task, line);
+  }
+}
+
 test("a creation that fails five times stalls, and an edit begins anew", async () => {
   const world = await openWorld();
   world.model.fault = ({ kind }) => (kind === "create" ? "task fails" : "none");
@@ -143,6 +153,7 @@ test("a creation that fails five times stalls, and an edit begins anew", async (
   assert.equal(vm?.status?.failure?.attempts, 5);
   assert.equal(vm?.status?.failure?.cause, "Error: out of luck");
   assert.equal(world.model.effects.length, 5);
+  assertNamed(world.log.filter((line) => /^warn (has failed|stalls) /.test(line)));
   world.model.fault = () => "none";
   await edit(world, { cpu: { cores: 4 } });
   await ready(world);

@@ -75,7 +75,11 @@ describe("before the first effect", () => {
       });
       const { status } = await refused(simulated);
       const message = status?.failure?.message ?? "";
-      const rest = [/bridge vmbr77/, /quota: cpu 4 of 1/, /local-zfs has \d+ bytes left/];
+      const rest = [
+        /bridge vmbr77/,
+        /quota: cpu 4 of 1/,
+        /local-zfs has 800 GiB left of 900(\.1)? TiB needed/,
+      ];
       for (const part of [says, ...rest]) assert.match(message, part);
       assert.equal(message.match(/tank/g)?.length ?? 0, storage === "tank" ? 1 : 0, message);
       assert.equal(status?.failure?.category, "ConfigurationError");
@@ -184,7 +188,8 @@ describe("before the first effect of an edit", () => {
     const { status } = await refused(simulated);
     const message = status?.failure?.message ?? "";
     assert.match(message, /^3 things are wrong: /);
-    const parts = [/storage tank does not exist/, /local-zfs has \d+ bytes left/, /bridge vmbr77/];
+    const full = /local-zfs has 800 GiB left of 900 TiB/;
+    const parts = [/storage tank does not exist/, full, /bridge vmbr77/];
     for (const part of parts) assert.match(message, part);
     assert.equal(status?.failure?.category, "ConfigurationError");
     assert.equal(condition(await getVm(world.client, "web"), "Stalled"), "True ConfigurationError");

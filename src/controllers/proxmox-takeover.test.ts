@@ -3,7 +3,16 @@ import { describe, it } from "node:test";
 import { annotations, hypervisorKind, virtualMachineKind } from "../api/index.ts";
 import type { VirtualMachine } from "../api/index.ts";
 import { openProxmox } from "./testing/simulated-proxmox.ts";
-import { createVm, getVm, isReady, listClaims, until, type World } from "./testing/world.ts";
+import { eventsOf } from "./testing/events.ts";
+import {
+  condition,
+  createVm,
+  getVm,
+  isReady,
+  listClaims,
+  until,
+  type World,
+} from "./testing/world.ts";
 
 const disks = [{ name: "root", size: "10Gi", storage: "local-zfs" }];
 
@@ -22,6 +31,19 @@ async function remove(world: World, name: string): Promise<void> {
   await world.client.of(virtualMachineKind).delete({ namespace: "default", name });
   const isGone = await until(world, async () => (await getVm(world.client, name)) === undefined);
   assert.ok(isGone, JSON.stringify((await getVm(world.client, name))?.status));
+}
+
+/** The wait for a person's word, in the status, in one Event and in one line of log. */
+async function assertToldOnce(world: World, hash: string): Promise<void> {
+  const waiting = await getVm(world.client, "web");
+  assert.equal(condition(waiting, "Ready"), "False AwaitingApproval");
+  assert.equal(waiting?.status?.waitingFor?.kind, "Approval");
+  const told = world.log.filter((line) => /^info waits .*"for":"Approval"/.test(line));
+  assert.equal(told.length, 1, told.join("\n"));
+  const events = await eventsOf(world.client);
+  const notes = events.flatMap(({ reason, note }) => (reason === "AwaitingApproval" ? note : []));
+  assert.equal(notes.length, 1);
+  assert.match(notes.join(), new RegExp(`berth.dev/approve to ${hash}\\.$`));
 }
 
 describe("a machine that was let go", () => {
@@ -79,6 +101,7 @@ describe("a machine that was let go", () => {
       ["spec.cpu.cores Reboot"],
     );
     assert.equal(proxmox.cluster.state.guests[id]?.text, text);
+    await assertToldOnce(world, hash ?? "");
     const merge = { metadata: { annotations: { [annotations.approve]: hash } } };
     const at = { namespace: "default", name: "web" };
     await world.client.of(virtualMachineKind).patch(at, { merge });

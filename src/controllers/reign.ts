@@ -268,7 +268,11 @@ export class Reign {
     slots.refresh();
     this.#controllers.sweep.wake(name);
     this.#wakePaced(keysOf(informers.vms, "hypervisor", name));
-    for (const { metadata } of informers.images.list()) {
+    this.#wakeImages();
+  }
+
+  #wakeImages(): void {
+    for (const { metadata } of this.#ground.informers.images.list()) {
       this.#controllers.image.wake(objectKey(metadata));
     }
   }
@@ -278,14 +282,13 @@ export class Reign {
     const failed = vms.filter(({ status }) => status?.failure !== undefined);
     this.#wakePaced(failed.map(({ metadata }) => objectKey(metadata)));
     // A node or a storage that came back may have files.
-    for (const { metadata } of this.#ground.informers.images.list()) {
-      this.#controllers.image.wake(objectKey(metadata));
-    }
+    this.#wakeImages();
   }
 
   #wakeHeld(name: string): void {
     const keys = keysOf(this.#ground.informers.vms, "hypervisor", name);
     this.#wakePaced(keys.filter((key) => this.#vmMemory.get(key)?.isHeld === true));
+    this.#wakeImages();
   }
 
   /** Whatever they waited for: a thousand at once would be the next outage. */

@@ -116,7 +116,7 @@ test("the first machine has left its numbers", () => {
   }
 });
 
-test("no label names an object, but for Hypervisors and their storages", async () => {
+test("no label names an object, but for Hypervisors, their storages and nodes", async () => {
   const { status, metadata } = bodyOf(await http.ask({ path: first }));
   for (const name of ['"first"', '"default/first"', metadata.uid, status.identity]) {
     assert.ok(!metrics.includes(name), `${name} is in the metrics`);
@@ -176,7 +176,15 @@ test("every alert has a runbook, and every runbook an alert", () => {
   const alerts = readAlerts();
   assert.deepEqual(headings.toSorted(), alerts.map(({ alert }) => alert).toSorted());
   for (const { alert, annotations } of alerts) {
-    assert.equal(annotations["runbook"], `docs/monitoring.md#${alert.toLowerCase()}`);
+    assert.equal(annotations["runbook_url"], `docs/monitoring.md#${alert.toLowerCase()}`);
+  }
+  // The documented line makes each of them a whole address.
+  const [, from = "", to = ""] = /^sed 's\|(.+)\|(.+)\|' alerts\.yaml/m.exec(docs) ?? [];
+  const text = readFileSync(join(monitoringFolder, "alerts.yaml"), "utf8").replaceAll(from, to);
+  const links = [...text.matchAll(/^ +runbook_url: (.+)$/gm)].map(([, link = ""]) => link);
+  assert.equal(links.length, alerts.length);
+  for (const link of links) {
+    assert.match(new URL(link).href, /^https:.*\/docs\/monitoring\.md#berth[a-z]+$/);
   }
 });
 

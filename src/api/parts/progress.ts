@@ -83,6 +83,7 @@ export const waitingFor = object(
       "Dependency",
       "Task",
       "Leader",
+      "Approval",
     ]),
     name: text("Which one, and who holds it where that is known.", 512),
     since: time("Since when."),

@@ -53,7 +53,8 @@ async function controllersLine(server: Server): Promise<Line> {
   const path = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/${name}`;
   const remedy = "Start them: berth up has them in it, berth controller runs them on Kubernetes.";
   const problem = { check: "Controllers", level: "problem", remedy } as const;
-  const lease = await askOrMissing(server, path);
+  const lease = await askOrExplain(server, path);
+  if (lease === "forbidden") return unknownLeader;
   if (lease === undefined) return { ...problem, message: "no controllers have ever led here" };
   const { holderIdentity, renewTime, leaseDurationSeconds } = specOf(lease);
   if (typeof holderIdentity !== "string" || holderIdentity === "") {
@@ -67,11 +68,21 @@ async function controllersLine(server: Server): Promise<Line> {
   return { check: "Controllers", level: "ok", message: `${holderIdentity} leads` };
 }
 
-async function askOrMissing(server: Server, path: string): Promise<unknown> {
+/** Not to know is no finding about the control plane: the rest is examined all the same. */
+const unknownLeader: Line = {
+  check: "Controllers",
+  level: "warning",
+  message: "you may not read their Lease, so whether any lead is not known",
+  remedy: "Run the doctor as an administrator.",
+};
+
+/** Undefined: it is not there. */
+async function askOrExplain(server: Server, path: string): Promise<unknown> {
   try {
     return await server.ask({ path });
   } catch (error) {
     if (error instanceof ApiError && error.code === 404) return undefined;
+    if (error instanceof ApiError && error.code === 403) return "forbidden";
     throw error;
   }
 }

@@ -81,6 +81,25 @@ async function declare(name: string, isReady = true): Promise<void> {
   await bench.write("PATCH", `${hypervisors}/${name}/status`, { status });
 }
 
+/** From now on the person may read all but this. */
+function forbid(resource: string): void {
+  const { machine } = bench;
+  const message = `the user "v" cannot get ${resource}`;
+  const status = { kind: "Status", apiVersion: "v1", status: "Failure", code: 403, message };
+  const body = new TextEncoder().encode(JSON.stringify({ ...status, reason: "Forbidden" }));
+  const dial: typeof machine.dial = (...at) => {
+    const dialled = machine.dial(...at);
+    return {
+      ...dialled,
+      send: (request, signal) => {
+        if (!request.url.includes(`/${resource}`)) return dialled.send(request, signal);
+        return Promise.resolve({ status: 403, headers: {}, body });
+      },
+    };
+  };
+  bench.machine = { ...machine, dial };
+}
+
 describe("doctor", () => {
   test("says that all is well, with exit code 0", async () => {
     await lead(2_000);
@@ -119,6 +138,24 @@ describe("doctor", () => {
       assert.match(text, says);
     });
   }
+
+  test("goes on where a person may not see who leads, and warns of it", async () => {
+    await declare("pve");
+    forbid("leases");
+    const { code, text } = await run();
+    assert.equal(code, 0, text);
+    assert.match(text, /warning +controllers +you may not read their Lease, so whether any lead/);
+    assert.match(text, /ok +version +Proxmox VE 9.2.11\n\n1 warning\.$/);
+  });
+
+  test("goes on where a person may not read the credentials of a Hypervisor", async () => {
+    await lead(0);
+    await declare("pve");
+    forbid("secrets");
+    const { code, text } = await run();
+    assert.equal(code, 0, text);
+    assert.match(text, /warning +credentials +you may not read the Secret berth-system\/pve/);
+  });
 
   test("finds a data folder of a later version, and one that waits for an upgrade", async () => {
     await lead(0);

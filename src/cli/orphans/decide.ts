@@ -1,4 +1,5 @@
 import type { Orphan, VirtualMachine } from "../../api/index.ts";
+import { humanBytes } from "../../kernel/human-bytes.ts";
 import { type Call, CommandError, exitCodes } from "../command.ts";
 import { discover } from "../objects/discovery.ts";
 import { followObject } from "../objects/follow-object.ts";
@@ -10,7 +11,7 @@ import { objectPath } from "../objects/paths.ts";
 import { findObject } from "../objects/read-objects.ts";
 import type { Server } from "../objects/server.ts";
 import type { Orphans } from "./orphans.ts";
-import { messageOf, reasonOf, sizeText } from "./show.ts";
+import { messageOf, reasonOf } from "./show.ts";
 
 export interface Deciding {
   readonly call: Call;
@@ -138,7 +139,7 @@ function endOf(now: Orphan): End | undefined {
   const { reclaimed, observedGeneration, conditions = [] } = now.status ?? {};
   if (reclaimed !== undefined) {
     const bytes = Number(reclaimed);
-    return { isGood: true, text: `destroyed, ${sizeText(bytes)} (${bytes} bytes) reclaimed` };
+    return { isGood: true, text: `destroyed, ${humanBytes(bytes)} (${bytes} bytes) reclaimed` };
   }
   const isStalled = conditions.some(({ type }) => type === "Stalled");
   if (!isStalled || observedGeneration !== now.metadata.generation) return undefined;

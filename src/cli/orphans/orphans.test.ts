@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { beforeEach, describe, it } from "node:test";
 import type { Orphan } from "../../api/index.ts";
+import { humanBytes } from "../../kernel/human-bytes.ts";
 import type { KubeObject } from "../../kernel/object.ts";
 import { commands } from "../commands/index.ts";
 import { runComplete } from "../commands/complete.ts";
 import { orphans, runOrphans } from "../commands/orphans.ts";
 import type { Person } from "../connect/person.ts";
 import { type Bench, createBench, type Ran } from "../objects/testing.ts";
-import { sizeText } from "./show.ts";
 
 const path = "/apis/berth.dev/v1alpha1/orphans";
 const volume = "local-zfs:vm-200-disk-0";
@@ -268,11 +268,8 @@ it("completes what can be done, and the ids", async () => {
 });
 
 it("tells sizes as people read them", () => {
-  assert.deepEqual([0, 1023, 1536, 10 * 1024 ** 3, 1.5 * 1024 ** 4].map(sizeText), [
-    "0 B",
-    "1023 B",
-    "1.5 KiB",
-    "10 GiB",
-    "1.5 TiB",
-  ]);
+  assert.deepEqual(
+    [0, 1023, 1536, 10 * 1024 ** 3, 1.5 * 1024 ** 4].map((bytes) => humanBytes(bytes)),
+    ["0 B", "1023 B", "1.5 KiB", "10 GiB", "1.5 TiB"],
+  );
 });

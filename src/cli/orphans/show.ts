@@ -1,4 +1,5 @@
 import type { Orphan } from "../../api/index.ts";
+import { humanBytes } from "../../kernel/human-bytes.ts";
 import { humanAge } from "../../kernel/human-duration.ts";
 import type { Call } from "../command.ts";
 import { alignRows } from "../objects/table.ts";
@@ -16,7 +17,7 @@ export function showRows(call: Call, orphans: readonly Orphan[], nowMs: number):
       spec.kind,
       spec.externalId,
       status?.ownership ?? "",
-      sizeText(bytesOf(orphan)),
+      humanBytes(bytesOf(orphan)),
       ageText(orphan, nowMs),
       spec.decision ?? "",
       reasonOf(orphan),
@@ -43,7 +44,7 @@ function linesOf(orphan: Orphan, nowMs: number): string[] {
   return [
     `${spec.kind} ${spec.externalId} on ${where.join(", ")}`,
     ...said("whose", status.ownership ?? "not known yet"),
-    ...said("size", `${sizeText(bytesOf(orphan))}, age ${ageText(orphan, nowMs)}`),
+    ...said("size", `${humanBytes(bytesOf(orphan))}, age ${ageText(orphan, nowMs)}`),
     ...said("power", status.powerState),
     ...evidence.flatMap((text) => said("why", text)),
     ...blocks.flatMap((key) => said("blocks", key)),
@@ -64,8 +65,9 @@ export function totalText(orphans: readonly Orphan[]): string {
   const bytes = there.reduce((sum, orphan) => sum + bytesOf(orphan), 0);
   const freed = gone.reduce((sum, { status }) => sum + Number(status?.reclaimed), 0);
   const count = there.length === 1 ? "1 orphan" : `${there.length} orphans`;
-  const more = gone.length === 0 ? "" : `; ${gone.length} destroyed, ${sizeText(freed)} reclaimed`;
-  return `${count}, ${sizeText(bytes)} (${bytes} bytes)${more}`;
+  const more =
+    gone.length === 0 ? "" : `; ${gone.length} destroyed, ${humanBytes(freed)} reclaimed`;
+  return `${count}, ${humanBytes(bytes)} (${bytes} bytes)${more}`;
 }
 
 export function reasonOf(orphan: Orphan): string {
@@ -82,17 +84,4 @@ function readyOf({ status }: Orphan): { reason: string; message: string } | unde
 
 function ageText({ metadata, status }: Orphan, nowMs: number): string {
   return humanAge(status?.firstSeenAt ?? metadata.creationTimestamp, nowMs);
-}
-
-const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] as const;
-
-/** "10 GiB", "1.5 TiB": as exact as people need it. */
-export function sizeText(bytes: number): string {
-  let rest = bytes;
-  let unit = 0;
-  while (rest >= 1024 && unit < units.length - 1) {
-    rest /= 1024;
-    unit += 1;
-  }
-  return `${Number(rest.toFixed(1))} ${units[unit] ?? "B"}`;
 }

@@ -118,7 +118,7 @@ describe("making a machine", () => {
     const vm = await stage.failed("web", "QuotaExceeded");
     const ready = vm.status?.conditions?.find(({ type }) => type === "Ready");
     assert.equal(ready?.reason, "QuotaExceeded");
-    assert.match(ready?.message ?? "", new RegExp(`local-zfs has ${4 * gib} .* ${10 * gib}`));
+    assert.match(ready?.message ?? "", /local-zfs has 4 GiB left of 10 GiB needed/);
     assert.deepEqual(stage.writes, []);
     stage.simulated.proxmox.setCapacity("pve1:rpool/data", 400 * gib);
     await stage.synced("web");

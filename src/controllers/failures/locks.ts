@@ -21,6 +21,14 @@ export function lockText({ detail, task, sinceMs, others, remedy }: Lock): strin
   );
 }
 
+/**
+ * The lock that such a text tells of, without its holder: who holds it is found out later, or ends,
+ * while the lock is the same.
+ */
+export function lockOf(text: string): string {
+  return text.split(/, (?:held|left) by the task |\. /)[0] ?? text;
+}
+
 function holderText(holder: Partial<LockWork> | undefined): string {
   if (holder === undefined) return "";
   const { task = "", sinceMs = 0, endedMs, end } = holder;

@@ -143,6 +143,22 @@ describe("the metrics of objects", () => {
     assert.ok(lines.includes('berth_waiting_objects{kind="VirtualMachine",for="Slot"} 1'));
   });
 
+  test("tell how long the longest has been waiting, by what for", async () => {
+    const waiting = (kind: string, seconds: number): object => ({
+      status: { waitingFor: { kind, name: "backup", since: ago(seconds) } },
+    });
+    const lines = await linesOf(
+      objectOf("VirtualMachine", "a", waiting("Lock", 660)),
+      objectOf("VirtualMachine", "b", waiting("Lock", 30)),
+      objectOf("VirtualMachine", "c", waiting("Approval", 90)),
+    );
+    const oldest = lines.filter((line) => line.startsWith("berth_waiting_oldest_seconds"));
+    assert.deepEqual(oldest.toSorted(), [
+      'berth_waiting_oldest_seconds{kind="VirtualMachine",for="Approval"} 90',
+      'berth_waiting_oldest_seconds{kind="VirtualMachine",for="Lock"} 660',
+    ]);
+  });
+
   test("measure how long an object was not Ready, once, when it becomes so", async () => {
     const metrics = createMetrics();
     const informer = informerOf([]);

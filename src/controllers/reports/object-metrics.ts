@@ -87,6 +87,11 @@ function declareGauges(metrics: Metrics) {
       "kind",
       "for",
     ]),
+    waitingOldest: gauge(
+      "berth_waiting_oldest_seconds",
+      "How long the longest has been waiting, by what it waits for.",
+      ["kind", "for"],
+    ),
     orphans: gauge("berth_orphans", "Things on hypervisors that nothing declares.", [
       "hypervisor",
       "kind",
@@ -130,6 +135,7 @@ function talliesOf(gauges: Gauges) {
     operations: new Tally(gauges.operations),
     operationOldest: new Tally(gauges.operationOldest),
     waiting: new Tally(gauges.waiting),
+    waitingOldest: new Tally(gauges.waitingOldest),
     orphans: new Tally(gauges.orphans),
     orphanBytes: new Tally(gauges.orphanBytes),
     claims: new Tally(gauges.claims),
@@ -175,7 +181,11 @@ function countFailure(tallies: Tallies, object: KubeObject, age: Age): void {
 function countWork(tallies: Tallies, object: KubeObject, age: Age): void {
   const { kind } = object;
   const { operation, waitingFor } = statusOf(object);
-  if (waitingFor !== undefined) tallies.waiting.add({ kind, for: waitingFor.kind });
+  if (waitingFor !== undefined) {
+    const labels = { kind, for: waitingFor.kind };
+    tallies.waiting.add(labels);
+    tallies.waitingOldest.raise(labels, age(waitingFor.since));
+  }
   if (operation === undefined) return;
   tallies.operations.add({ kind, step: operation.step });
   tallies.operationOldest.raise({ kind, step: operation.step }, age(operation.since));

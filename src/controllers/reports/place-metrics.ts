@@ -19,15 +19,15 @@ export interface PlaceMetrics {
 
 /** Declared once for a program, whatever terms it has. */
 export function placeMetrics(metrics: Metrics): PlaceMetrics {
-  const storage = ["hypervisor", "storage"] as const;
+  const storage = ["hypervisor", "storage", "node"] as const;
   const capacity = metrics.gauge({
     name: "berth_storage_capacity_bytes",
-    help: "How much a storage holds in all.",
+    help: "How much a storage holds in all; of a local one, on each node.",
     labels: storage,
   });
   const used = metrics.gauge({
     name: "berth_storage_used_bytes",
-    help: "How much of a storage is used.",
+    help: "How much of a storage is used; of a local one, on each node.",
     labels: storage,
   });
   const nodes = metrics.gauge({
@@ -74,8 +74,8 @@ export function placeMetrics(metrics: Metrics): PlaceMetrics {
 }
 
 interface Tallies {
-  readonly capacity: Tally<"hypervisor" | "storage">;
-  readonly used: Tally<"hypervisor" | "storage">;
+  readonly capacity: Tally<"hypervisor" | "storage" | "node">;
+  readonly used: Tally<"hypervisor" | "storage" | "node">;
   readonly nodes: Tally<"hypervisor" | "health">;
   readonly held: Tally<"of">;
   readonly waiting: Tally<"of">;
@@ -102,8 +102,9 @@ function countInventory(
   { nodes, storages }: Inventory,
 ): void {
   for (const { health } of nodes) tallies.nodes.add({ hypervisor, health });
-  for (const { name, capacityBytes, usedBytes } of countedOnce(storages)) {
-    const labels = { hypervisor, storage: name };
+  for (const { name, node, isShared, capacityBytes, usedBytes } of countedOnce(storages)) {
+    // A storage of one name on each node is as many storages: one that is full fails its node.
+    const labels = { hypervisor, storage: name, node: isShared ? "" : node };
     if (capacityBytes !== undefined) tallies.capacity.add(labels, capacityBytes);
     if (usedBytes !== undefined) tallies.used.add(labels, usedBytes);
   }

@@ -140,6 +140,51 @@ describe("reports", () => {
     );
   });
 
+  test("the line of a failure names its work, our sentence and the hypervisor's words", () => {
+    const { reports, log } = open();
+    const refused = { ...failure, cause: "storage 'tank' is not online" };
+    const work = { step: "Create", operation: { id: "7", task: "UPID:7" } };
+    reports.failed(vm, refused, facts({ ...work, isNew: true, retryInMs: 30_000 }));
+    reports.failed(vm, refused, facts({ ...work, attempts: 5, isStalled: true }));
+    const named = {
+      object: "VirtualMachine default/a",
+      hypervisor: "pve",
+      category: "CreationFailed",
+      operation: "7",
+      step: "Create",
+      task: "UPID:7",
+      detail: "The task failed.",
+      cause: "storage 'tank' is not online",
+    };
+    assert.deepEqual(log, [
+      ["warn", "has failed", { ...named, attempts: 1, retryInMs: 30_000 }],
+      ["warn", "stalls", { ...named, attempts: 5, retryInMs: undefined }],
+    ]);
+  });
+
+  test("the hypervisor is named before the status does, and where only the work knows it", () => {
+    const { reports, log } = open();
+    const { status: _, ...unplaced } = vm;
+    const declared = { ...unplaced, spec: { hypervisorRef: { name: "lab" } } };
+    reports.failed(declared, failure, facts({ isNew: true }));
+    const source = { volume: { hypervisorRef: { name: "lab" } } };
+    const image = { ...unplaced, kind: "VMImage", spec: { source } };
+    reports.failed(image, failure, facts({ isNew: true }));
+    reports.failed(unplaced, failure, facts({ isNew: true, hypervisor: "lab" }));
+    const named = log.map(([, , about]) => "hypervisor" in about && about.hypervisor);
+    assert.deepEqual(named, ["lab", "lab", "lab"]);
+  });
+
+  test("a wait that begins is one Event and one line, and no failure", async () => {
+    const { reports, events, log, text } = open();
+    const message = "Waits for the lock: backup.";
+    reports.waits(vm, { for: "Lock", reason: "Waiting", message });
+    assert.deepEqual(events, [`Normal Waiting ${message}`]);
+    const about = { object: "VirtualMachine default/a", hypervisor: "pve" };
+    assert.deepEqual(log, [["info", "waits", { ...about, for: "Lock", detail: message }]]);
+    assert.doesNotMatch(await text(), /failures_total\{/);
+  });
+
   test("a failure that stalls at once is one Event, and looking again is none", () => {
     const { reports, events } = open();
     reports.failed(vm, failure, facts({ isNew: true, isStalled: true }));

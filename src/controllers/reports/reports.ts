@@ -5,7 +5,7 @@ import type { KubeObject } from "../../kernel/object.ts";
 import { objectKey } from "../../kernel/object.ts";
 import type { EventDetails, EventRecorder } from "../../runtime/index.ts";
 import { failureText } from "../failures/index.ts";
-import { conditionOf, statusOf } from "./object-status.ts";
+import { conditionOf, hypervisorOf } from "./object-status.ts";
 import type { OperationMetrics } from "./operation-metrics.ts";
 
 /**
@@ -18,6 +18,8 @@ export interface Reports {
   /** What the hypervisor answered to it, or what became of its task. */
   operated(object: KubeObject, operation: ReportedOperation, state: OperationState): void;
   failed(object: KubeObject, failure: Failure, facts: FailureFacts): void;
+  /** A wait that somebody else has to end has begun. Whoever calls does so once for each. */
+  waits(object: KubeObject, wait: ReportedWait): void;
   /** A status was written: says so where the object became Ready, or ceased to be, or why. */
   became(object: KubeObject, old: KubeObject): void;
 }
@@ -29,6 +31,13 @@ export interface ReportedOperation {
   readonly intent: string;
   readonly attempt: number;
   readonly task?: string | undefined;
+}
+
+/** What is waited for, as a status names it, and as its conditions tell of it. */
+export interface ReportedWait {
+  readonly for: string;
+  readonly reason: string;
+  readonly message: string;
 }
 
 /** The words of a driver's answer to an attempt, and of a task that has ended. */
@@ -47,6 +56,10 @@ export type OperationState =
   | "failed";
 
 export interface FailureFacts {
+  /** The operation that failed, where one was begun. */
+  readonly operation?: Pick<ReportedOperation, "id" | "task"> | undefined;
+  /** Where it failed, if the object itself does not say so. */
+  readonly hypervisor?: string | undefined;
   /** The step that failed, where something was tried. */
   readonly step?: string | undefined;
   readonly attempts: number;
@@ -76,6 +89,7 @@ export function createReports(options: ReportsOptions): Reports {
       const tell = failure.isUnderWay === true ? tellWait : tellFailure;
       tell(options, { object, failure, facts });
     },
+    waits: (object, wait) => tellBegunWait(options, object, wait),
     became: (object, old) => tellReadiness(options, object, old),
   };
 }
@@ -89,8 +103,7 @@ interface Operated {
 function tellOperation({ clock, events, log, metrics }: ReportsOptions, operated: Operated): void {
   const { object, operation, state } = operated;
   const { id, step, attempt, task } = operation;
-  const { hypervisor } = statusOf(object);
-  const facts = { object: nameOf(object), hypervisor, operation: id, step, attempt, task };
+  const facts = { ...placeOf(object), operation: id, step, attempt, task };
   if (state === "task") log("info", "a step has begun", facts);
   else {
     metrics.ended(object.kind, { id, step, outcome: state }, clock.monotonicMs());
@@ -142,18 +155,17 @@ interface Failed {
 }
 
 /** A failed attempt is told each time, which raises a count; a wait only when it begins. */
-function tellFailure({ events, log, metrics }: ReportsOptions, told: Failed): void {
-  const { object, failure, facts } = told;
+function tellFailure({ events, log, metrics }: ReportsOptions, failed: Failed): void {
+  const { object, failure, facts } = failed;
   const { category, message } = failure;
-  const { step, attempts, retryInMs, isStalled } = facts;
+  const { attempts, retryInMs, isStalled } = facts;
   const isToTell = facts.isNew || isAttempt(category, facts);
   if (isToTell) metrics.failed(object.kind, category);
   if (retryInMs !== undefined) metrics.retried(object.kind, category);
   const isStalling = isStalled && !facts.wasStalled;
   if (!isToTell && !isStalling) return;
-  const about = { object: nameOf(object), category, step, attempts, retryInMs, cause: message };
-  log("warn", isStalled ? "stalls" : "has failed", about);
   const text = failureText({ message });
+  log("warn", isStalled ? "stalls" : "has failed", { ...factsOf(failed), detail: text });
   events.event(object, { type: "Warning", reason: failureReasons[category], message: text });
   if (isStalling && isGivenUp(category, attempts)) {
     events.event(object, stallOf(category, attempts));
@@ -163,6 +175,13 @@ function tellFailure({ events, log, metrics }: ReportsOptions, told: Failed): vo
 /** Where the first failure stalls, and is seldom tried again, its own Event says it all. */
 function isGivenUp(category: FailureCategory, attempts: number): boolean {
   return attempts > 1 && categoryPolicies[category].next !== "stall";
+}
+
+/** What a person searches the log by. The hypervisor's words are not ours, and stand apart. */
+function factsOf({ object, failure: { category, cause }, facts }: Failed): object {
+  const { operation, step, attempts, retryInMs } = facts;
+  const work = { operation: operation?.id, step, attempts, task: operation?.task };
+  return { ...placeOf(object, facts), category, ...work, retryInMs, cause };
 }
 
 /** Something was tried; to look for what became of a lost reply, or for what is missing, is not. */
@@ -175,8 +194,17 @@ function isAttempt(category: FailureCategory, { step, retryInMs }: FailureFacts)
 function tellWait({ events, log }: ReportsOptions, { object, failure, facts }: Failed): void {
   if (!facts.isNew) return;
   const { category, message } = failure;
-  log("info", "waits", { object: nameOf(object), category, cause: message });
+  log("info", "waits", { ...placeOf(object, facts), category, detail: message });
   events.event(object, { type: "Normal", reason: failureReasons[category], message });
+}
+
+function tellBegunWait(
+  { events, log }: ReportsOptions,
+  object: KubeObject,
+  { for: kind, reason, message }: ReportedWait,
+): void {
+  log("info", "waits", { ...placeOf(object), for: kind, detail: message });
+  events.event(object, { type: "Normal", reason, message });
 }
 
 function stallOf(category: FailureCategory, attempts: number): EventDetails {
@@ -192,13 +220,16 @@ function tellReadiness({ events, log }: ReportsOptions, object: KubeObject, old:
   const isReady = now.status === "True";
   const { reason, message } = now;
   log(isReady ? "info" : "warn", isReady ? "is ready" : "is not ready", {
-    object: nameOf(object),
+    ...placeOf(object),
     reason,
-    cause: message,
+    detail: message,
   });
   events.event(object, { type: isReady ? "Normal" : "Warning", reason, message });
 }
 
-function nameOf({ kind, metadata }: KubeObject): string {
-  return `${kind} ${objectKey(metadata)}`;
+/** Which object a line of log is about, and where it is. */
+function placeOf(object: KubeObject, known: Pick<FailureFacts, "hypervisor"> = {}): object {
+  const { kind, metadata } = object;
+  const hypervisor = known.hypervisor ?? hypervisorOf(object);
+  return { object: `${kind} ${objectKey(metadata)}`, hypervisor };
 }

@@ -1,5 +1,5 @@
 import type { VirtualMachineStatus } from "../../api/index.ts";
-import { categoryPolicies, type Failure } from "../../hypervisor/index.ts";
+import { categoryPolicies, type Failure, type TaskHandle } from "../../hypervisor/index.ts";
 import { again, nextAttempt, stalled, type Outcome } from "../../runtime/index.ts";
 import { describeFailure, type StatusFailure } from "../failures/index.ts";
 import { endBeginning } from "./beginning.ts";
@@ -27,6 +27,8 @@ export interface FailOptions {
   /** The step that failed, where there was one: then the attempt counts. */
   readonly step?: string;
   readonly operation?: StatusOperation;
+  /** The hypervisor's own name of the work that failed. */
+  readonly task?: TaskHandle;
   /** What a person may approve, and that would mend it. */
   readonly plan?: VirtualMachineStatus["plan"];
 }
@@ -53,6 +55,7 @@ export async function failVm(
   const old = failureBefore(turn, failure, step);
   const wasStalled = isStalledNow(turn);
   const isNew = isNews(turn, failure);
+  const operation = failedOperation(turn, options);
   const nextRetryMs = isSaid ? nowMs + afterMs : undefined;
   const described = describeFailure(failure, { nowMs, old, attempts, step, nextRetryMs });
   turn.failed = described;
@@ -66,6 +69,7 @@ export async function failVm(
   });
   deps.reports.failed(turn.vm, failure, {
     step,
+    operation,
     attempts,
     isNew,
     isStalled,
@@ -111,6 +115,16 @@ function whenAgain(
   const later = isRefused ? nextAttempt(refusedPolicy, attempts, random) : next;
   if (later.type === "retry") return { isStalled: true, afterMs: later.afterMs, isSaid: true };
   return { isStalled: true, afterMs: 0, isSaid: false };
+}
+
+/** The status has it until the failure is written. */
+function failedOperation(
+  { vm }: Turn,
+  { step, task }: FailOptions,
+): { readonly id: string; readonly task?: string | undefined } | undefined {
+  const { operation } = vm.status ?? {};
+  if (step === undefined || operation?.step !== step) return undefined;
+  return { id: operation.id, task: task ?? operation.task };
 }
 
 /** Another failure; or what was on its way has failed after all, and is waited for as before. */

@@ -139,7 +139,7 @@ async function lookAtTask(
         memory.isShutdownIgnored = true;
         return undefined;
       }
-      return failVm(turn, ofStep(view.failure, operation), { step: operation.step });
+      return failVm(turn, ofStep(view.failure, operation), { step: operation.step, task: handle });
     case "unknown":
       return failUnseen(turn, view.failure);
   }

@@ -1,16 +1,15 @@
 import { failureReasons, vmConditions, vmReasons } from "../../api/index.ts";
 import type { ClaimSpec, VirtualMachine, VirtualMachineStatus } from "../../api/index.ts";
 import type { Difference, GuestView, Machine, Seen } from "../../hypervisor/index.ts";
-import { formatTime } from "../../kernel/clock.ts";
 import type { Condition } from "../../kernel/object.ts";
 import { setCondition, type ConditionState } from "../../runtime/index.ts";
 import { defined, failureText, type StatusFailure } from "../failures/index.ts";
 import { failedStepsOf, type FailedStep } from "./failed-steps.ts";
 import { addressesOf } from "./status-addresses.ts";
 import { observedPart } from "./status-observed.ts";
+import { sinceWhen, waitingSummary, type Waiting } from "./status-waiting.ts";
 
 export type StatusOperation = NonNullable<VirtualMachineStatus["operation"]>;
-export type Waiting = Omit<NonNullable<VirtualMachineStatus["waitingFor"]>, "since">;
 
 /** How things stand with a VM, in one of these ways. */
 export type VmState =
@@ -70,7 +69,7 @@ export function statusOf(vm: VirtualMachine, view: VmView, nowMs: number): Virtu
     operation,
     failure: failureOf(view, old.failure),
     failedSteps: failedPart(vm, view),
-    waitingFor: waitingPart(state, waitingFor, nowMs),
+    waitingFor: sinceWhen(waitingOf(state), waitingFor, nowMs),
     conditions: [...conditionsOf(vm, view, nowMs)],
   });
 }
@@ -120,15 +119,8 @@ function deletionPolicyPart(
   return { deletionPolicy: spec.deletionPolicy ?? whenAbsent };
 }
 
-function waitingPart(
-  state: VmState,
-  old: VirtualMachineStatus["waitingFor"],
-  nowMs: number,
-): VirtualMachineStatus["waitingFor"] {
-  const waiting = "waitingFor" in state ? state.waitingFor : undefined;
-  if (waiting === undefined) return undefined;
-  const isSame = old?.kind === waiting.kind && old.name === waiting.name;
-  return { ...waiting, since: isSame ? old.since : formatTime(nowMs) };
+function waitingOf(state: VmState): Waiting | undefined {
+  return "waitingFor" in state ? state.waitingFor : undefined;
 }
 
 function conditionsOf(vm: VirtualMachine, view: VmView, nowMs: number): readonly Condition[] {
@@ -177,11 +169,6 @@ function keepTimes(next: readonly Condition[], old: readonly Condition[]): reado
   });
 }
 
-/** A lock is known by the hypervisor's word for it alone; all else is named in our words. */
-function waitingText({ kind, name }: Waiting): string {
-  return `Waits for ${kind === "Lock" ? "the lock: " : ""}${name.replace(/\.$/, "")}.`;
-}
-
 interface Summary {
   readonly reason: string;
   readonly message: string;
@@ -193,7 +180,7 @@ function summaryOf(vm: VirtualMachine, { state }: VmView): Summary {
     case "working":
       return { reason: vmReasons[state.reason], message: state.message };
     case "waiting":
-      return { reason: vmReasons.Waiting, message: waitingText(state.waitingFor) };
+      return waitingSummary(state.waitingFor);
     case "failed":
       return {
         reason: failureReasons[state.failure.category],

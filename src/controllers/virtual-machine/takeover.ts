@@ -160,7 +160,7 @@ function refusalOf({ machine }: Candidate, { changes }: Plan): Failure | undefin
 
 async function waitForApproval(turn: ConnectedTurn, plan: Plan): Promise<Outcome> {
   const name = `approval of the changes: set the annotation berth.dev/approve to ${plan.hash}`;
-  const waitingFor = { kind: "Dependency", name } as const;
+  const waitingFor = { kind: "Approval", name } as const;
   await writeView(turn, { state: { is: "waiting", waitingFor }, plan });
   return again("Approval", approvalMs);
 }

@@ -30,7 +30,9 @@ import type { Connection, Connections } from "../hypervisor/index.ts";
 import type { Reports } from "../reports/index.ts";
 import type { Places } from "./places.ts";
 import { statusOf, type StatusOperation, type VmView } from "./status.ts";
+import type { Waiting } from "./status-waiting.ts";
 import type { TaskPace } from "./task-pace.ts";
+import { isNewsOfWait, tellWait } from "./told-waits.ts";
 
 /** Objects that a VM refers to. */
 export interface VmLookups {
@@ -109,6 +111,8 @@ export interface VmMemory {
   undone?: { readonly intent: string; readonly failure: Failure };
   /** What it waits for, and since when, on the monotonic clock. */
   waits?: { readonly name: string; readonly sinceMs: number };
+  /** The wait that people were told of, until it is over. */
+  toldWait?: Waiting | undefined;
   /** The guest was asked to shut down, and did not. */
   isShutdownIgnored?: boolean;
   /** How often the agent was asked since the machine runs, and when it may be again. */
@@ -156,7 +160,7 @@ export interface ConnectedTurn extends Turn {
   readonly driver: HypervisorDriver;
 }
 
-/** Progress is written at most this often; what matters is written at once. */
+/** Progress is written at most this often; what matters is written at once, as a new wait does. */
 const progressMs = 10_000;
 
 /** Writes the status, if it says something new. */
@@ -167,7 +171,8 @@ export async function writeView(
 ): Promise<void> {
   const { deps, memory } = turn;
   const nowMs = deps.clock.nowMs();
-  if (urgency === "progress" && nowMs - (memory.lastWriteMs ?? 0) < progressMs) return;
+  if (urgency === "progress" && isTooEarly(turn, view, nowMs)) return;
+  const { waitingFor: waited } = turn.vm.status ?? {};
   const open = turn.isOpen ? { operation: turn.vm.status?.operation } : {};
   const known = { claim: turn.claim?.spec, seen: turn.seen, ...open };
   const status = statusOf(turn.vm, { ...known, ...view }, nowMs);
@@ -176,9 +181,16 @@ export async function writeView(
     turn.vm,
     status,
   );
-  if (written === turn.vm) return;
-  memory.lastWriteMs = nowMs;
-  turn.vm = deps.vms.note(written);
+  if (written !== turn.vm) {
+    memory.lastWriteMs = nowMs;
+    turn.vm = deps.vms.note(written);
+  }
+  tellWait(turn, view.state, waited);
+}
+
+function isTooEarly(turn: Turn, { state }: VmView, nowMs: number): boolean {
+  const isEarly = nowMs - (turn.memory.lastWriteMs ?? 0) < progressMs;
+  return isEarly && !isNewsOfWait(turn, state);
 }
 
 /**

@@ -11,7 +11,7 @@ import type { ImageView } from "./status.ts";
 import { comingCopy, findFile } from "./steps.ts";
 import { openSource, startUpload, type Upload } from "./upload.ts";
 import { addressRefusal, addressRule } from "./web.ts";
-import { memoryOf, trouble, write } from "./writing.ts";
+import { memoryOf, trouble, write, type Trouble } from "./writing.ts";
 
 const pollMsFirst = 200;
 const pollMsMost = 2_000;
@@ -32,7 +32,7 @@ export async function bringTo(
   deps: ImageDeps,
   delivery: Delivery,
 ): Promise<Outcome> {
-  const { connection, copies } = delivery;
+  const { connection } = delivery;
   const working = await lookAtTask(image, deps, delivery);
   if (working !== undefined) return working;
   const memory = memoryOf(image, deps);
@@ -41,7 +41,7 @@ export async function bringTo(
     return bringThrough(image, deps, delivery);
   }
   const there = await findFile(connection, image, delivery.target);
-  if (!there.ok) return trouble(image, deps, { copies, failure: there.failure });
+  if (!there.ok) return trouble(image, deps, troubleAt(delivery, there.failure));
   const { sent } = memory;
   delete memory.sent;
   if (there.value !== undefined)
@@ -69,11 +69,12 @@ async function lookAtTask(
     return again("Downloading", task.pollMs);
   }
   delete memory.task;
-  deps.reports.operated(image, { ...task.operation, task: task.handle }, view.state);
+  const operation = { ...task.operation, task: task.handle };
+  deps.reports.operated(image, operation, view.state);
   // Work that died may have left half of what was sent: that is begun anew.
   if (view.state === "failed" || view.state === "lost") delete memory.sent;
   if (view.state !== "failed") return undefined;
-  return trouble(image, deps, { copies, failure: view.failure });
+  return trouble(image, deps, { ...troubleAt({ target, copies }, view.failure), operation });
 }
 
 /** What is there already counts by its name and its size, where that is known. */
@@ -92,7 +93,7 @@ async function accept(
   // Under a name that a person chose, only what our own upload left unfinished is written over.
   const isUnfinished = begun !== undefined && sent === undefined && isThrough(connection);
   if (isUnfinished) return bringThrough(image, deps, delivery);
-  return trouble(image, deps, { copies, failure: otherSize(image, there) });
+  return trouble(image, deps, troubleAt({ ...delivery, copies }, otherSize(image, there)));
 }
 
 /** How large the file is that an upload of ours was bringing to this place, whoever began it. */
@@ -110,11 +111,11 @@ async function bringThrough(image: VMImage, deps: ImageDeps, delivery: Delivery)
   if (upload !== undefined && isSameTarget(upload.target, target)) {
     return watchUpload(image, deps, { ...delivery, upload });
   }
-  if (deps.web === undefined) return trouble(image, deps, { copies, failure: noWeb });
+  if (deps.web === undefined) return trouble(image, deps, troubleAt(delivery, noWeb));
   if (!deps.fence.mayWrite()) return again("Fenced", fencedMs);
   const held = await holdFiles(image, deps);
   const source = await openSource(deps.web, held, connection);
-  if (!source.ok) return trouble(held, deps, { copies, failure: source.failure });
+  if (!source.ok) return trouble(held, deps, troubleAt(delivery, source.failure));
   const nowMs = deps.clock.nowMs();
   const operation = { ...operationOf(held, deps, delivery), step: "Upload" };
   const progress = { bytesDone: 0, bytesTotal: source.value.sizeBytes };
@@ -140,11 +141,13 @@ async function watchUpload(
   }
   const memory = memoryOf(image, deps);
   delete memory.upload;
+  const { operation: told } = image.status ?? {};
   if (begun.outcome === "unknown") {
-    return trouble(image, deps, { copies, failure: begun.failure });
+    const at = troubleAt({ ...delivery, copies }, begun.failure);
+    return trouble(image, deps, { ...at, operation: told });
   }
   if (begun.outcome === "done" || begun.outcome === "task") memory.sent = totalBytes;
-  const operation = image.status?.operation ?? operationOf(image, deps, { ...delivery, copies });
+  const operation = told ?? operationOf(image, deps, { ...delivery, copies });
   return concludeBegun(image, deps, { ...delivery, copies, begun, operation });
 }
 
@@ -171,7 +174,7 @@ async function fetch(found: VMImage, deps: ImageDeps, delivery: Delivery): Promi
   if (!deps.fence.mayWrite()) return again("Fenced", fencedMs);
   const rule = addressRule(connection.spec.privateImageNetworks);
   const refusal = deps.web && (await addressRefusal(deps.web, url, rule));
-  if (refusal !== undefined) return trouble(found, deps, { copies, failure: refusal });
+  if (refusal !== undefined) return trouble(found, deps, troubleAt(delivery, refusal));
   const image = await holdFiles(found, deps);
   const operation = operationOf(image, deps, delivery);
   await write(image, deps, { copies: [...copies, comingCopy(target)], operation });
@@ -226,7 +229,10 @@ async function concludeBegun(
       memoryOf(image, deps).task = { target, handle: begun.task, operation, pollMs: pollMsFirst };
       return again("Downloading", pollMsFirst);
     case "refused":
-      return trouble(image, deps, { copies, failure: begun.failure });
+      return trouble(image, deps, {
+        ...troubleAt({ target, copies }, begun.failure),
+        operation,
+      });
     case "done":
     case "progressed":
       return again("Present");
@@ -236,6 +242,13 @@ async function concludeBegun(
     case "unknown":
       return again("LookAgain", fencedMs);
   }
+}
+
+function troubleAt(
+  { target, copies }: Pick<Delivery, "target" | "copies">,
+  failure: Failure,
+): Trouble {
+  return { copies, failure, hypervisor: target.hypervisor };
 }
 
 const noWeb: Failure = {

@@ -1,6 +1,5 @@
 import { finalizers, vmImageKind } from "../../api/index.ts";
 import type { VMImage } from "../../api/index.ts";
-import type { Failure } from "../../hypervisor/index.ts";
 import { objectKey } from "../../kernel/object.ts";
 import {
   addFinalizer,
@@ -13,17 +12,16 @@ import type { Connection } from "../hypervisor/index.ts";
 import { bringTo } from "./bring.ts";
 import type { ImageDeps } from "./deps.ts";
 import { fileNameOf, isAt, planTargets, unmetWishes, type Copy, type ImageHost } from "./plan.ts";
-import { removeOld } from "./removal.ts";
+import { removeOld, type Removed } from "./removal.ts";
 import { findVolume, imageStorages } from "./steps.ts";
-import { memoryOf, rest, trouble } from "./writing.ts";
+import { heldMs, mayBeSilent } from "./silence.ts";
+import { memoryOf, rest, trouble, waitForHypervisor } from "./writing.ts";
 
 /** A volume that was found is not looked for again so soon, however many machines come from it. */
 const foundMs = 15 * 60_000;
 /** A node that did not tell what it has is asked again. */
 const partialMs = 30_000;
 const uploadMs = 2_000;
-/** Whoever holds back is woken; this is for the case that nobody does. */
-const heldMs = 60_000;
 
 /** Finds out where an image is, and brings it to one more place where it is needed. */
 export async function reconcileImage(key: string, deps: ImageDeps): Promise<Outcome> {
@@ -42,9 +40,11 @@ async function find(image: VMImage, deps: ImageDeps): Promise<Outcome> {
   const { volume, template } = image.spec.source;
   const name = (volume ?? template)?.hypervisorRef.name ?? "";
   // That is no failure, and what is found wakes everybody.
-  if (isUntried(name, deps)) return again("HeldBack", heldMs);
+  if (mayBeSilent(name, deps)) return again("HeldBack", heldMs);
   const reach = deps.connections.of(name);
-  if (reach.is === "away") return trouble(image, deps, { copies: [], failure: reach.failure });
+  if (reach.is === "away") {
+    return waitForHypervisor(image, deps, { copies: [], away: reach, hypervisor: name });
+  }
   if (volume === undefined) return rest(image, deps, []);
   if (wasFoundLately(image, deps, reach.connection)) return settled;
   const found = await findVolume(reach.connection, volume.id);
@@ -55,11 +55,6 @@ async function find(image: VMImage, deps: ImageDeps): Promise<Outcome> {
   if (isWhole) return outcome;
   delete memoryOf(image, deps).looked;
   return again("Partial", partialMs);
-}
-
-/** Nobody has looked at the hypervisor yet. */
-function isUntried(name: string, { connections, hypervisors }: ImageDeps): boolean {
-  return connections.isUntried(name) && hypervisors.get(name) !== undefined;
 }
 
 /** If not, it is noted that it is looked for now. */
@@ -109,10 +104,12 @@ async function leave(image: VMImage, deps: ImageDeps): Promise<Outcome> {
 function concluded(
   image: VMImage,
   deps: ImageDeps,
-  removing: Outcome | { readonly failure: Failure },
+  removing: Exclude<Removed, "gone">,
 ): Promise<Outcome> | Outcome {
+  const copies = image.status?.copies ?? [];
+  if ("away" in removing) return waitForHypervisor(image, deps, { copies, ...removing });
   if (!("failure" in removing)) return removing;
-  return trouble(image, deps, { copies: image.status?.copies ?? [], failure: removing.failure });
+  return trouble(image, deps, { copies, ...removing });
 }
 
 async function bring(image: VMImage, deps: ImageDeps): Promise<Outcome> {

@@ -6,8 +6,8 @@ import { again, type Outcome } from "../../runtime/index.ts";
 import type { Connection } from "../hypervisor/index.ts";
 import type { ImageDeps } from "./deps.ts";
 import { fileNameOf, useOf, type Copy } from "./plan.ts";
-import type { ImageView } from "./status.ts";
-import { write } from "./writing.ts";
+import { heldMs, mayBeSilent } from "./silence.ts";
+import { write, type Trouble, type Waiting } from "./writing.ts";
 
 const removeMs = 60_000;
 const lookMs = 1_000;
@@ -17,7 +17,11 @@ const blockedMs = 5_000;
 const ownName = /^berth-(sha256|sha512)-([0-9a-f]{64})\./;
 
 /** What became of an attempt to remove a copy: it is no longer ours to care for, or this. */
-type Removed = "gone" | Outcome | { readonly failure: NonNullable<ImageView["failure"]> };
+export type Removed =
+  | "gone"
+  | Outcome
+  | Omit<Waiting, "copies">
+  | (Omit<Trouble, "copies"> & { readonly hypervisor: string });
 
 /**
  * Removes one file that this image does not name any more, or that it named and now goes away. A
@@ -28,7 +32,7 @@ export async function removeOld(
   image: VMImage,
   deps: ImageDeps,
   isOld: (copy: Copy) => boolean,
-): Promise<Outcome | Removed | undefined> {
+): Promise<Removed | undefined> {
   const copies = image.status?.copies ?? [];
   const copy = copies.find(isOld);
   if (copy === undefined) return undefined;
@@ -40,8 +44,9 @@ export async function removeOld(
 
 async function removeCopy(image: VMImage, deps: ImageDeps, copy: Copy): Promise<Removed> {
   if (deps.hypervisors.get(copy.hypervisor) === undefined) return "gone";
+  if (mayBeSilent(copy.hypervisor, deps)) return again("HeldBack", heldMs);
   const reach = deps.connections.of(copy.hypervisor);
-  if (reach.is === "away") return { failure: reach.failure };
+  if (reach.is === "away") return { away: reach, hypervisor: copy.hypervisor };
   const { connection } = reach;
   const node = copy.node ?? nodeWith(connection, copy.storage);
   if (node === undefined) return "gone";
@@ -81,7 +86,7 @@ async function begin(
   deps.reports.operated(image, { ...removing, ...task }, begun.outcome);
   switch (begun.outcome) {
     case "refused":
-      return { failure: begun.failure };
+      return { failure: begun.failure, hypervisor: connection.name, operation: removing };
     case "blocked":
       return again("Blocked", blockedMs);
     case "done":

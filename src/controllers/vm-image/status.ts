@@ -1,15 +1,20 @@
 import { failureReasons, vmImageConditions, vmImageReasons } from "../../api/index.ts";
 import type { VMImage, VMImageStatus } from "../../api/index.ts";
 import type { Failure } from "../../hypervisor/index.ts";
+import { formatTime } from "../../kernel/clock.ts";
 import type { Condition } from "../../kernel/object.ts";
 import { removeCondition, setCondition, type ConditionState } from "../../runtime/index.ts";
 import { defined, describeFailure, failureText } from "../failures/index.ts";
 import type { Copy } from "./plan.ts";
 
+type Waiting = Omit<NonNullable<VMImageStatus["waitingFor"]>, "since">;
+
 export interface ImageView {
   readonly copies: readonly Copy[];
   readonly operation?: VMImageStatus["operation"] | undefined;
   readonly failure?: Failure | undefined;
+  /** Whose end it waits for, where no time of its own says when it is tried again. */
+  readonly waitingFor?: Waiting | undefined;
   /** How often it failed so, one after the other. */
   readonly attempts?: number;
   /** When it is tried again by itself. */
@@ -27,8 +32,19 @@ export function imageStatusOf(image: VMImage, view: ImageView, nowMs: number): V
     copies: [...copies],
     operation,
     failure: failure && describeFailure(failure, { nowMs, old, attempts, nextRetryMs }),
+    waitingFor: waitingPart(view, image.status?.waitingFor, nowMs),
     conditions: [...conditionsOf(image, view, nowMs)],
   });
+}
+
+function waitingPart(
+  { waitingFor }: ImageView,
+  old: VMImageStatus["waitingFor"],
+  nowMs: number,
+): VMImageStatus["waitingFor"] {
+  if (waitingFor === undefined) return undefined;
+  const isSame = old?.kind === waitingFor.kind && old.name === waitingFor.name;
+  return { ...waitingFor, since: isSame ? old.since : formatTime(nowMs) };
 }
 
 function conditionsOf(image: VMImage, view: ImageView, nowMs: number): readonly Condition[] {

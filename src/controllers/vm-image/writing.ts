@@ -11,6 +11,8 @@ import {
   writeStatus,
   type Outcome,
 } from "../../runtime/index.ts";
+import type { Reach } from "../hypervisor/index.ts";
+import type { ReportedOperation } from "../reports/index.ts";
 import type { ImageDeps, ImageMemory } from "./deps.ts";
 import type { Copy } from "./plan.ts";
 import { imageStatusOf, type ImageView } from "./status.ts";
@@ -24,10 +26,18 @@ export async function rest(
   return settled;
 }
 
+/** What is wrong, where, and with which work. */
+export interface Trouble {
+  readonly copies: readonly Copy[];
+  readonly failure: Failure;
+  readonly hypervisor?: string | undefined;
+  readonly operation?: ReportedOperation | undefined;
+}
+
 export async function trouble(
   image: VMImage,
   deps: ImageDeps,
-  { copies, failure }: { readonly copies: readonly Copy[]; readonly failure: Failure },
+  { copies, failure, hypervisor, operation }: Trouble,
 ): Promise<Outcome> {
   const old = image.status?.failure;
   const policy = categoryPolicies[failure.category];
@@ -40,7 +50,7 @@ export async function trouble(
   const moment = { attempts, nextRetryMs, isStalled };
   await write(image, deps, { copies, failure, ...moment, ...uploadOf(image, deps) });
   const isNew = old?.category !== failure.category;
-  report(image, deps, { failure, attempts, isNew, next });
+  report(image, deps, { failure, attempts, isNew, next, hypervisor, operation });
   return next.type === "stall" ? stalled(failure.category) : again(failure.category, next.afterMs);
 }
 
@@ -50,7 +60,37 @@ function uploadOf(image: VMImage, { images }: ImageDeps): Pick<ImageView, "opera
   return operation?.step === "Upload" ? { operation } : {};
 }
 
-interface Told {
+/** Somebody looks after the Hypervisor; this is for the case that what it finds wakes nobody. */
+const overdueMs = 60_000;
+
+/**
+ * The Hypervisor is away, and only the one who looks after it asks it anything. Nothing was tried,
+ * so no attempt is counted, however often the image is looked at meanwhile.
+ */
+export async function waitForHypervisor(
+  image: VMImage,
+  deps: ImageDeps,
+  { copies, away, hypervisor }: Waiting,
+): Promise<Outcome> {
+  const { failure, nextLookMs } = away;
+  if (nextLookMs === undefined) return trouble(image, deps, { copies, failure, hypervisor });
+  const old = image.status?.failure;
+  const isNew = old?.category !== failure.category;
+  const attempts = isNew ? 1 : old.attempts;
+  const waitingFor = { kind: "Dependency", name: `Hypervisor ${hypervisor}` } as const;
+  await write(image, deps, { copies, failure, attempts, waitingFor, ...uploadOf(image, deps) });
+  const told = { attempts, isNew, isStalled: false, wasStalled: false, hypervisor };
+  deps.reports.failed(image, failure, told);
+  return again(failure.category, Math.max(nextLookMs - deps.clock.nowMs(), overdueMs));
+}
+
+export interface Waiting {
+  readonly copies: readonly Copy[];
+  readonly away: Reach & { readonly is: "away" };
+  readonly hypervisor: string;
+}
+
+interface Told extends Pick<Trouble, "hypervisor" | "operation"> {
   readonly failure: Failure;
   readonly attempts: number;
   readonly isNew: boolean;
@@ -60,13 +100,15 @@ interface Told {
 function report(
   image: VMImage,
   { reports }: ImageDeps,
-  { failure, attempts, isNew, next }: Told,
+  { failure, attempts, isNew, next, hypervisor, operation }: Told,
 ): void {
   const isStalled = next.type === "stall";
   const isRetried = categoryPolicies[failure.category].next === "retry" && !isStalled;
-  const wasStalled = isStalled && !isNew;
+  const { conditions = [] } = image.status ?? {};
+  const wasStalled = conditions.some(({ type, status }) => type === "Stalled" && status === "True");
   const retryInMs = isRetried ? next.afterMs : undefined;
-  reports.failed(image, failure, { attempts, isNew, isStalled, wasStalled, retryInMs });
+  const work = { operation, step: operation?.step, hypervisor };
+  reports.failed(image, failure, { ...work, attempts, isNew, isStalled, wasStalled, retryInMs });
 }
 
 export async function write(found: VMImage, deps: ImageDeps, view: ImageView): Promise<void> {

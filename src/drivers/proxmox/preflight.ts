@@ -1,5 +1,6 @@
 import type { Answer, Draft, Failure, NewDisk, Preflight } from "../../hypervisor/index.ts";
 import { answered } from "../../hypervisor/index.ts";
+import { humanBytes } from "../../kernel/human-bytes.ts";
 import type { DriverContext } from "./context.ts";
 import { classifyError, readFailureOf } from "./errors.ts";
 import { fitShape } from "./fit.ts";
@@ -102,7 +103,8 @@ function checkSpace(disks: readonly NewDisk[], storages: readonly NodeStorage[])
     const here = disks.filter(({ storage }) => storage === name);
     const wanted = here.reduce((sum, { sizeBytes }) => sum + (sizeBytes ?? 0), 0);
     if (availableBytes === undefined || wanted <= availableBytes) return [];
-    const message = `the storage ${name} has ${availableBytes} bytes left of ${wanted} needed`;
+    const [left, needed] = [humanBytes(availableBytes, Math.floor), humanBytes(wanted, Math.ceil)];
+    const message = `the storage ${name} has ${left} left of ${needed} needed`;
     const remedy = `Free space on ${name}, ask for less, or name another storage.`;
     return [{ category: "QuotaExceeded" as const, message, remedy }];
   });
