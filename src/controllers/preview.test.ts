@@ -30,7 +30,8 @@ const cases: readonly { reason: string; change: Spec; foreseen: string; synced: 
   {
     reason: "what is foreseen to be refused is refused whole",
     change: { cloudInit: { user: { name: "deb" } }, description: "no" },
-    foreseen: "ReplacementRequired: spec.cloudInit.userName Refused, spec.notes Live",
+    foreseen:
+      "ReplacementRequired: spec.cloudInit.datasource Refused, spec.cloudInit.user Refused, spec.notes Live",
     synced: "False ReplacementRequired",
   },
   {

@@ -99,8 +99,8 @@ async function settleOperation(turn: OrphanTurn): Promise<Outcome | Settled | un
     case "warned":
       return settle(turn, operation);
     case "lost":
-      // It has ended, whatever it did: listing everything tells.
-      return settle(turn, operation, view.cause);
+      // Where it has ended, whatever it did, listing everything tells.
+      return view.mayRun ? settleLost(turn, operation) : settle(turn, operation, view.cause);
     case "blocked":
       return waitFor(turn, view.waitsFor);
     case "changed":
