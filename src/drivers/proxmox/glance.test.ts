@@ -143,7 +143,7 @@ describe("what was seen already", () => {
       findings.map(({ category, message }) => `${category} ${message}`),
       [
         "ConfigurationError disks[more]: the storage tank does not exist on pve1",
-        "QuotaExceeded the storage zfs has 60 bytes left of 61 needed",
+        "QuotaExceeded the storage zfs has 60 B left of 61 B needed",
         "ConfigurationError the bridge vmbr77 does not exist on pve1, or the token may not use it",
       ],
     );
