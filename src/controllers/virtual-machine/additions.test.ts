@@ -3,8 +3,8 @@ import { describe, it } from "node:test";
 import type { ClaimSpec } from "../../api/index.ts";
 import type { Draft, Machine, NewDisk, Shape } from "../../hypervisor/index.ts";
 import { additionsOf } from "./additions.ts";
+import { claim as stood, gib, machine as standing } from "./fixture.ts";
 
-const gib = 1024 ** 3;
 const root: NewDisk = diskOf("root", "store");
 
 function diskOf(name: string, storage: string): NewDisk {
@@ -12,17 +12,7 @@ function diskOf(name: string, storage: string): NewDisk {
 }
 
 const claim: ClaimSpec = {
-  hypervisor: { name: "hv", systemId: "s" },
-  externalId: "100",
-  idChosenBy: "Berth",
-  state: "Bound",
-  role: "Machine",
-  origin: "Created",
-  everStood: true,
-  identity: "i",
-  installation: "in",
-  owner: { namespace: "default", name: "web", uid: "u" },
-  node: "n1",
+  ...stood,
   volumes: [
     { id: "store:root", role: "Disk", disk: "root", storage: "store", state: "Attached" },
     { id: "store:old", role: "Disk", disk: "old", storage: "store", state: "Detached" },
@@ -30,26 +20,9 @@ const claim: ClaimSpec = {
 };
 
 const machine: Machine = {
-  externalId: "100",
+  ...standing,
   node: "n2",
-  version: "1",
-  power: "Running",
-  isTemplate: false,
   shape: { networks: [{ name: "lan", network: "vmbr0" }] },
-  disks: [
-    {
-      name: "root",
-      slot: "d0",
-      volume: "store:root",
-      storage: "store",
-      sizeBytes: 10 * gib,
-      bus: "scsi",
-    },
-  ],
-  networks: [],
-  pending: [],
-  volumes: [],
-  hasSnapshots: false,
 };
 
 function added(

@@ -2,65 +2,33 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { ClaimSpec } from "../../api/index.ts";
 import type { Machine } from "../../hypervisor/index.ts";
+import {
+  claim as agreedClaim,
+  declared as agreed,
+  gib,
+  machine as standing,
+  volume,
+} from "./fixture.ts";
 import type { Declared, Next } from "./next.ts";
 import { planVm } from "./plan.ts";
 
-const gib = 1024 ** 3;
-
 const declared: Declared = {
-  isDeleting: false,
-  fate: "Destroy",
-  isProtected: false,
+  ...agreed,
   shape: { memory: { sizeBytes: gib } },
-  disks: [{ name: "root", storage: "store", sizeBytes: 10 * gib, fill: { from: "blank" } }],
   pinnedDisks: ["root"],
-  onDelete: { root: "Delete" },
-  node: "n1",
-  power: "Running",
-  shutdown: { graceSeconds: 60, force: true },
-  updatePolicy: "Live",
-  driftPolicy: "Correct",
-  onMissing: "Stall",
-  wantsRestart: false,
-  isEdited: false,
 };
 
-const volume = { id: "store:root", role: "Disk", disk: "root", storage: "store" } as const;
-const owner = { namespace: "default", name: "web" };
-
 function claimed(sizeBytes: number): ClaimSpec {
-  return {
-    hypervisor: { name: "hv", systemId: "s" },
-    externalId: "100",
-    idChosenBy: "Berth",
-    state: "Bound",
-    role: "Machine",
-    origin: "Created",
-    everStood: true,
-    identity: "i",
-    installation: "in",
-    owner: { ...owner, uid: "u" },
-    node: "n1",
-    volumes: [{ ...volume, state: "Attached", onDelete: "Delete", size: String(sizeBytes) }],
-  };
+  const volumes = (agreedClaim.volumes ?? []).map((one) => ({ ...one, size: String(sizeBytes) }));
+  return { ...agreedClaim, volumes };
 }
 
 function machineWith(sizeBytes: number): Machine {
-  const mark = { state: "Owned", installation: "in", owner, identity: "i" } as const;
-  const root = { name: "root", slot: "d0", volume: "store:root", storage: "store" } as const;
   return {
-    externalId: "100",
-    node: "n1",
-    version: "1",
-    power: "Running",
-    isTemplate: false,
-    mark: { ...mark, externalId: "100", disks: { root: "d0" }, networks: {} },
-    shape: { memory: { sizeBytes: gib } },
-    disks: [{ ...root, sizeBytes, bus: "scsi" }],
-    networks: [],
-    pending: [],
-    volumes: [{ ...volume, state: "Attached", sizeBytes, isOwn: true }],
-    hasSnapshots: false,
+    ...standing,
+    shape: declared.shape,
+    disks: standing.disks.map((disk) => ({ ...disk, sizeBytes })),
+    volumes: standing.volumes.map((one) => ({ ...one, sizeBytes })),
   };
 }
 

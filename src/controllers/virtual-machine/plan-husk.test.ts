@@ -1,41 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { ClaimSpec } from "../../api/index.ts";
 import type { Seen } from "../../hypervisor/index.ts";
-import type { Declared, PlanInput } from "./next.ts";
+import { declared, reserved } from "./fixture.ts";
+import type { PlanInput } from "./next.ts";
 import { planVm } from "./plan.ts";
-
-const declared: Declared = {
-  isDeleting: false,
-  fate: "Destroy",
-  isProtected: false,
-  shape: { name: "web" },
-  disks: [],
-  onDelete: {},
-  node: "n1",
-  power: "Running",
-  shutdown: { graceSeconds: 60, force: true },
-  updatePolicy: "Live",
-  driftPolicy: "Correct",
-  onMissing: "Stall",
-  wantsRestart: false,
-  isEdited: false,
-};
-
-const claim: ClaimSpec = {
-  hypervisor: { name: "hv", systemId: "s" },
-  externalId: "100",
-  idChosenBy: "Berth",
-  state: "Reserved",
-  role: "Machine",
-  origin: "Created",
-  everStood: false,
-  identity: "i",
-  installation: "in",
-  owner: { namespace: "default", name: "web", uid: "u" },
-  node: "n1",
-  volumes: [],
-};
 
 const lock = { kind: "Create", state: "Dead", detail: "create", remedy: "qm unlock 100" } as const;
 
@@ -46,7 +14,7 @@ const sights: Readonly<Record<string, Seen>> = {
 
 for (const [name, seen] of Object.entries(sights)) {
   describe(`an empty reservation: ${name}`, () => {
-    const input: PlanInput = { declared, claim, seen, nowMs: 0 };
+    const input: PlanInput = { declared, claim: reserved, seen, nowMs: 0 };
 
     test("is left for another id while few were", () => {
       const next = planVm({ ...input, husksLeft: 2 });
@@ -63,6 +31,6 @@ for (const [name, seen] of Object.entries(sights)) {
 
 test("a stranger under the id leaves nothing behind: another id is tried, however many were", () => {
   const seen = { at: "foreign", reason: "Stranger", detail: "somebody's" } as const;
-  const next = planVm({ declared, claim, seen, nowMs: 0, husksLeft: 3 });
+  const next = planVm({ declared, claim: reserved, seen, nowMs: 0, husksLeft: 3 });
   assert.equal(next.do === "moveOn" && next.leaves, "Nothing");
 });

@@ -2,78 +2,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { ClaimSpec } from "../../api/index.ts";
 import type { Lock, Machine, Seen } from "../../hypervisor/index.ts";
-import type { Declared, Next, PlanInput } from "./next.ts";
+import { claim, declared, gib, machine, reserved, volume } from "./fixture.ts";
+import type { Next, PlanInput } from "./next.ts";
 import { planVm } from "./plan.ts";
-
-const gib = 1024 ** 3;
-
-const declared: Declared = {
-  isDeleting: false,
-  fate: "Destroy",
-  isProtected: false,
-  shape: { name: "web", memory: { sizeBytes: gib } },
-  disks: [{ name: "root", storage: "store", sizeBytes: 10 * gib, fill: { from: "blank" } }],
-  onDelete: { root: "Delete" },
-  node: "n1",
-  power: "Running",
-  shutdown: { graceSeconds: 60, force: true },
-  updatePolicy: "Live",
-  driftPolicy: "Correct",
-  onMissing: "Stall",
-  wantsRestart: false,
-  isEdited: false,
-};
-
-const volume = { id: "store:root", role: "Disk", disk: "root", storage: "store" } as const;
-
-const claim: ClaimSpec = {
-  hypervisor: { name: "hv", systemId: "s" },
-  externalId: "100",
-  idChosenBy: "Berth",
-  state: "Bound",
-  role: "Machine",
-  origin: "Created",
-  everStood: true,
-  identity: "i",
-  installation: "in",
-  owner: { namespace: "default", name: "web", uid: "u" },
-  node: "n1",
-  volumes: [{ ...volume, state: "Attached", onDelete: "Delete", size: String(10 * gib) }],
-};
-
-const reserved: ClaimSpec = { ...claim, state: "Reserved", everStood: false, volumes: [] };
-
-const machine: Machine = {
-  externalId: "100",
-  node: "n1",
-  version: "1",
-  power: "Running",
-  isTemplate: false,
-  mark: {
-    state: "Owned",
-    installation: "in",
-    owner: { namespace: "default", name: "web" },
-    identity: "i",
-    externalId: "100",
-    disks: { root: "d0" },
-    networks: {},
-  },
-  shape: { name: "web", memory: { sizeBytes: gib } },
-  disks: [
-    {
-      name: "root",
-      slot: "d0",
-      volume: "store:root",
-      storage: "store",
-      sizeBytes: 10 * gib,
-      bus: "scsi",
-    },
-  ],
-  networks: [],
-  pending: [],
-  volumes: [{ ...volume, state: "Attached", sizeBytes: 10 * gib, isOwn: true }],
-  hasSnapshots: false,
-};
 
 const withByHand = [
   ...machine.volumes,
