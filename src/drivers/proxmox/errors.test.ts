@@ -108,6 +108,16 @@ const cases: readonly Case[] = [
     reason: "left over in a directory",
   },
   {
+    text: "Can't move disk used by a snapshot to another VM",
+    category: "ConfigurationError",
+    reason: "a snapshot holds the disk",
+  },
+  {
+    text: "Storage does not support moving of this disk to another VM",
+    category: "ConfigurationError",
+    reason: "a storage cannot rename its volumes",
+  },
+  {
     text: "zfs error: cannot create 'rpool/data/vm-200-disk-1': dataset already exists",
     category: "CreationFailed",
     reason: "a name that the hypervisor chose itself was taken in between",

@@ -89,6 +89,10 @@ const rules: readonly ErrorRule[] = [
   wrong(/^cannot suspend VM to disk due to passed-through PCI device\(s\), /),
   wrong(/^you can't move a disk with snapshots and delete the source$/),
   wrong(/^cannot move disk '[^']+' of a running VM to another one$/),
+  wrong(/^Can't move disk used by a snapshot to another VM$/),
+  wrong(/^Can't move disks from or to template VMs$/),
+  wrong(/^Storage does not support moving of this disk to another VM$/),
+  wrong(/^Volume '[^']+' not managed by PVE$/),
   wrong(/^balloon value too large \(must be smaller than assigned memory\)$/),
   wrong(/^can't remove VM \d+ - protection mode enabled$/),
   {

@@ -133,15 +133,19 @@ function notHeld({ volume, claim }: HandOver): Failure {
   };
 }
 
-/** Whatever the server says of it: what has to stay and cannot be moved stops there. */
+/**
+ * What has to stay and cannot be moved stops there. What the server says without a reason that we
+ * know may pass, and has its attempts.
+ */
 function immovable({ volume, claim, to }: HandOver, failure: Failure): Failure {
   if (failure.category !== "CreationFailed" && failure.category !== "ConfigurationError") {
     return failure;
   }
   const target = to.claim.externalId;
+  const isOdd = failure.category === "CreationFailed";
   return {
     ...failure,
-    category: "OrphanedVolumes",
+    category: isOdd ? "CreationFailed" : "OrphanedVolumes",
     message: `${volume} has to stay and cannot be moved to VM ${target}: ${failure.message}`,
     remedy:
       `Remove what holds it (a snapshot: qm listsnapshot ${claim.externalId}), copy its data away, ` +
