@@ -123,6 +123,11 @@ const cases: readonly Case[] = [
     reason: "a name that the hypervisor chose itself was taken in between",
   },
   {
+    text: "zfs error: cannot create 'rpool/data/vm-200-state-suspend-2026-01-02': dataset already exists",
+    category: "CreationFailed",
+    reason: "a suspend that died left its volume",
+  },
+  {
     text: 'lvcreate \'pve/vm-200-disk-0\' error:   Logical Volume "vm-200-disk-0" already exists in volume group "pve"',
     category: "CreationFailed",
     reason: "a name of LVM was taken in between",

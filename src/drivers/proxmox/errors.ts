@@ -32,6 +32,9 @@ interface ErrorRule extends Classified {
   readonly text: RegExp;
 }
 
+/** A volume whose name the hypervisor chose. */
+const ownName = String.raw`vm-\d+-(?:disk-\d+|state-suspend-[\d-]+)`;
+
 /**
  * The exact texts, found in the sources of qemu-server, pve-storage, pve-common and pve-cluster and
  * in recordings of 7.4-20, 8.4.21 and 9.2.11. The same text is the reason phrase of a call that was
@@ -122,12 +125,13 @@ const rules: readonly ErrorRule[] = [
   image(/^owner VM \d+ not on local node$/),
   wrong(/ has wrong type '[^']+' - needs to be 'images' or 'import'$/),
 
-  // The hypervisor chose this name itself, as one that is not listed: the program of a worker that
-  // was killed has made the volume in between. The next try gets the next name.
-  outrun(/zfs error: cannot create '[^']+\/vm-\d+-disk-\d+': dataset already exists$/),
-  outrun(/disk image '[^']+\/vm-\d+-disk-\d+\.\w+' already exists$/),
-  outrun(/ {3}Logical Volume "vm-\d+-disk-\d+" already exists in volume group/),
-  outrun(/rbd create '[^']*vm-\d+-disk-\d+' error: .*File exists/),
+  // The hypervisor chose this name itself. As one that is not listed: then the program of a worker
+  // that was killed has made the volume in between, and the next try gets the next name. Or by the
+  // day: then it is memory that a suspend saved and that is removed before the next one.
+  outrun(/zfs error: cannot create '[^']+\/OWN': dataset already exists$/),
+  outrun(/disk image '[^']+\/OWN\.\w+' already exists$/),
+  outrun(/ {3}Logical Volume "OWN" already exists in volume group/),
+  outrun(/rbd create '[^']*OWN' error: .*File exists/),
 
   // Left over from a machine that had the id before: the name of a volume is taken.
   orphaned(/zfs error: cannot create '[^']+': dataset already exists$/),
@@ -284,13 +288,14 @@ function image(text: RegExp): ErrorRule {
   return { text, category: "ImageNotFound" };
 }
 
-function outrun(text: RegExp): ErrorRule {
+/** OWN stands for a name that the hypervisor chose. */
+function outrun({ source }: RegExp): ErrorRule {
   return {
-    text,
+    text: new RegExp(source.replace("OWN", ownName)),
     category: "CreationFailed",
     remedy:
-      "Berth tries again, and the hypervisor then takes another name. If it stays so, the storage " +
-      "has something under this name that it does not list: look on its node.",
+      "Berth looks for what is its own, and tries again. If it stays so, the storage has something " +
+      "under this name that it does not list, or that is not Berth's: look on its node.",
   };
 }
 
