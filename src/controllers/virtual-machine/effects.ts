@@ -6,14 +6,13 @@ import { endBeginning, waitInLine } from "./beginning.ts";
 import { digestOf, failedStepsOf, type FailedStep } from "./failed-steps.ts";
 import { failVm, holdRefused } from "./failing.ts";
 import { saidOf } from "./said.ts";
-import { blockedView, noWorker, ofStep, taskKind } from "./settling.ts";
+import { noWorker, ofStep, taskKind, waitBlocked } from "./settling.ts";
 import { slotsOf, stepTraits, type Step } from "./steps.ts";
 import type { StatusOperation } from "./status.ts";
 import { noteDone, settle, writeView, type ConnectedTurn } from "./turn.ts";
 
 /** What comes before the first copy, or the first change of what is not copied. */
 const firstSteps: ReadonlySet<string> = new Set(["Create", "PutSeed"]);
-const blockedMs = 2_000;
 const fencedMs = 1_000;
 const lookMs = 1_000;
 /** How often in a row the same may be done without effect. */
@@ -137,9 +136,7 @@ async function conclude(turn: ConnectedTurn, effect: Effect): Promise<Outcome> {
         ? lookWhose(turn, operation, begun)
         : concludeRefused(turn, effect, begun);
     case "blocked":
-      settle(turn);
-      await writeView(turn, blockedView(begun.waitsFor), "progress");
-      return again("Blocked", blockedMs);
+      return waitBlocked(turn, operation, begun.waitsFor);
     case "changed":
       settle(turn);
       return again("Changed");

@@ -265,6 +265,7 @@ async function rest(
   delete turn.memory.isShutdownIgnored;
   delete turn.memory.done;
   delete turn.memory.undone;
+  delete turn.memory.blocked;
   turn.isOpen = false;
   const wasReady = turn.vm.status?.failure === undefined && turn.vm.status?.operation === undefined;
   tellDrift(turn, drift);

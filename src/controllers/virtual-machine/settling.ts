@@ -25,7 +25,8 @@ import {
 /** Written in place of a task: the hypervisor said that it could start none. */
 export const noWorker = "none";
 
-const blockedMs = 2_000;
+const blockedMsFirst = 2_000;
+const blockedMsMost = 60_000;
 
 /**
  * Finds out what became of the operation in the status. Resolves with an outcome where the run ends
@@ -130,9 +131,7 @@ async function lookAtTask(
       settle(turn);
       return undefined;
     case "blocked":
-      settle(turn);
-      await writeView(turn, blockedView(view.waitsFor), "progress");
-      return again("Blocked", blockedMs);
+      return waitBlocked(turn, operation, view.waitsFor);
     case "failed":
       settle(turn);
       if (operation.step === "Shutdown" || operation.step === "Reboot") {
@@ -235,8 +234,19 @@ function slotsUnderWay({ vm, connection }: ConnectedTurn, { step }: StatusOperat
   return slotNames(connection, node, storages[0] ?? connection.spec.defaults?.storage);
 }
 
-export function blockedView(waitsFor: string): Parameters<typeof writeView>[1] {
-  return { state: { is: "waiting", waitingFor: { kind: "Lock", name: waitsFor.slice(0, 512) } } };
+/** Somebody's lock is in the way. An attempt is a task on the hypervisor, so they become rarer. */
+export async function waitBlocked(
+  turn: ConnectedTurn,
+  { intent }: StatusOperation,
+  waitsFor: string,
+): Promise<Outcome> {
+  const { memory } = turn;
+  settle(turn);
+  const waitingFor = { kind: "Lock", name: waitsFor.slice(0, 512) } as const;
+  await writeView(turn, { state: { is: "waiting", waitingFor } }, "progress");
+  const times = memory.blocked?.intent === intent ? memory.blocked.times : 0;
+  memory.blocked = { intent, times: times + 1 };
+  return again("Blocked", Math.min(blockedMsFirst * 2 ** times, blockedMsMost));
 }
 
 function reasonOf({ step }: StatusOperation): (typeof stepTraits)["Create"]["reason"] {

@@ -109,6 +109,8 @@ export interface VmMemory {
   tried?: { readonly step: string; readonly digest: string };
   /** What may have been done or not, and what it is called if a look tells that it was not. */
   undone?: { readonly intent: string; readonly failure: Failure };
+  /** What somebody else's lock was in the way of, and how often in a row. */
+  blocked?: { readonly intent: string; readonly times: number };
   /** What it waits for, and since when, on the monotonic clock. */
   waits?: { readonly name: string; readonly sinceMs: number };
   /** The wait that people were told of, until it is over. */
@@ -207,6 +209,7 @@ export function noteDone(
   { intent, step }: Pick<StatusOperation, "intent" | "step">,
 ): void {
   memory.ended = { intent, step };
+  delete memory.blocked;
   const times = memory.done?.intent === intent ? memory.done.times : 0;
   memory.done = { intent, times: times + 1, glance: connection.inventory };
 }

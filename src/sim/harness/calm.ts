@@ -208,10 +208,10 @@ export function hardwarePairs(spec: VirtualMachine["spec"], text: string): Pair[
   ];
 }
 
-/** The sizes of its disks; one that people put into it is theirs. */
+/** The sizes of its disks; one that people put into it, by its place or its name, is theirs. */
 function disksIn(config: string): string[] {
-  const lines = [...config.matchAll(/^scsi\d+: (.*)$/gm)].map(([, line = ""]) => line);
-  const own = lines.filter((line) => !/disk-9\b|media=cdrom/.test(line));
+  const lines = [...config.matchAll(/^scsi\d+: .*$/gm)].map(([line]) => line);
+  const own = lines.filter((line) => !/^scsi9:|disk-9\b|media=cdrom/.test(line));
   return own.map((line) => /size=(\w+)/.exec(line)?.[1] ?? "no size");
 }
 

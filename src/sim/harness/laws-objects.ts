@@ -37,7 +37,7 @@ export class ObjectLaws {
       return;
     }
     demandOrder(before, after);
-    demandReached(after);
+    demandReached(after, this.#lookedMs(after));
     this.#patience.atChange(after);
     const became = (is: (vm: VirtualMachine) => boolean): boolean => {
       return is(after) && !(before !== undefined && is(before));
@@ -169,10 +169,14 @@ export class ObjectLaws {
   }
 }
 
-/** Law 7: nothing is called Ready in the very words that say that nobody could look at it. */
-export function demandReached(vm: VirtualMachine): void {
+/**
+ * Law 7: nothing is called Ready in the very words that say that nobody could look at it, unless it
+ * was seen since: a failure stays in the status while the same is tried again.
+ */
+export function demandReached(vm: VirtualMachine, lookedMs: number): void {
   const { failure } = vm.status ?? {};
   if (failure?.category !== "NetworkError" || !isSaidReady(vm)) return;
+  if (lookedMs >= Date.parse(failure.lastAt)) return;
   throw new Violation(7, `${vm.metadata.name} is Ready, and says: ${failure.message}`);
 }
 

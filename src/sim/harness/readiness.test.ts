@@ -24,12 +24,15 @@ describe("what a status may say", () => {
   });
 
   it("nothing is Ready in the words that say that its hypervisor did not answer", () => {
-    const failure = { category: "NetworkError", message: "no answer" };
+    const lastAt = "2026-01-02T03:04:05Z";
+    const failure = { category: "NetworkError", message: "no answer", lastAt };
+    const beforeMs = Date.parse(lastAt) - 1;
     const ready = vm({}, { Ready: "True" }, failure);
-    assert.throws(() => demandReached(ready), /law 7, .*no answer/);
-    demandReached(vm({}, { Ready: "Unknown" }, failure));
-    demandReached(vm({}, { Ready: "False" }, failure));
-    demandReached(vm({}, { Ready: "True" }, { ...failure, category: "NodeUnhealthy" }));
-    demandReached(vm({}, { Ready: "True" }));
+    assert.throws(() => demandReached(ready, beforeMs), /law 7, .*no answer/);
+    demandReached(ready, Date.parse(lastAt));
+    demandReached(vm({}, { Ready: "Unknown" }, failure), beforeMs);
+    demandReached(vm({}, { Ready: "False" }, failure), beforeMs);
+    demandReached(vm({}, { Ready: "True" }, { ...failure, category: "NodeUnhealthy" }), beforeMs);
+    demandReached(vm({}, { Ready: "True" }), beforeMs);
   });
 });
