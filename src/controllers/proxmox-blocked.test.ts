@@ -4,10 +4,7 @@ import { virtualMachineKind } from "../api/index.ts";
 import { openProxmox } from "./testing/simulated-proxmox.ts";
 import { createVm, getVm, isReady, until } from "./testing/world.ts";
 
-const stopped = {
-  powerState: "Stopped",
-  disks: [{ name: "root", size: "5Gi", storage: "local-zfs" }],
-} as const;
+const disks = [{ name: "root", size: "5Gi", storage: "local-zfs" }];
 
 test("while somebody holds a machine's lock the attempts become rarer, and count for nothing", async () => {
   const held = { isHeld: false, times: 0 };
@@ -21,7 +18,7 @@ test("while somebody holds a machine's lock the attempts become rarer, and count
     },
   });
   world.start();
-  await createVm(world.client, "web", stopped);
+  await createVm(world.client, "web", { powerState: "Stopped", disks });
   const ready = async (): Promise<boolean> => isReady(await getVm(world.client, "web"));
   assert.ok(await until(world, ready));
   held.isHeld = true;
