@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { runHistory } from "../src/sim/harness/index.ts";
+import { runHistoryAlone } from "../src/sim/harness/index.ts";
 import { mutants, type Mutant } from "../test/mutants/mutants.ts";
 import { type Caught, runMutant } from "../test/mutants/run-mutant.ts";
 
@@ -95,7 +95,7 @@ async function search(
 }
 
 async function isClean(seed: number): Promise<boolean> {
-  const { failure } = await runHistory({ seed });
+  const { failure } = await runHistoryAlone({ seed });
   if (failure !== undefined) process.stdout.write(`seed ${seed} as it is: ${failure.message}\n`);
   return failure === undefined;
 }

@@ -11,8 +11,11 @@ const worker = fileURLToPath(new URL("./worker.ts", import.meta.url));
 
 /** More processes than this only make each other wait on the machines that we know. */
 const shardsMax = 4;
-/** Unit tests do not sleep: a process of them that says nothing for so long hangs. */
-const silenceMs = 30_000;
+/**
+ * Unit tests do not sleep: a process of them that says nothing for so long hangs. On a machine with
+ * other work, reading all files alone takes half a minute.
+ */
+const silenceMs = 120_000;
 
 /** The files that exist for a suite's patterns, sorted. */
 export function findTestFiles(patterns: readonly string[]): string[] {

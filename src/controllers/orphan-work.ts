@@ -6,6 +6,7 @@ import {
   relatedObjects,
   type ControllerOptions,
   type EventRecorder,
+  type Slots,
   type Source,
 } from "../runtime/index.ts";
 import { WrittenObjects, type Ledger } from "./claims/index.ts";
@@ -30,9 +31,10 @@ export interface OrphanSurroundings {
   readonly ledger: Ledger;
   readonly events: EventRecorder;
   readonly sweeps: Sweeps;
+  readonly slots: Slots;
   readonly wakeOrphan: (name: string) => void;
-  /** Who failed for the lack of something on a hypervisor looks again. */
-  readonly improved: (hypervisor: string) => void;
+  /** Who failed because of what is destroyed now looks again. */
+  readonly destroyed: (hypervisor: string, externalId: string) => void;
 }
 
 /** What a term stands on, as far as orphans need it. */
@@ -48,7 +50,7 @@ type Work = Pick<ControllerOptions, "name" | "sources" | "reconcile">;
 /** The two controllers of orphans: one looks for them, one does what was decided. */
 export function orphanWork(
   { options, informers, mayWrite, meters }: OrphanGround,
-  { wakeOrphan, improved, ...around }: OrphanSurroundings,
+  { wakeOrphan, destroyed, slots, ...around }: OrphanSurroundings,
 ): Record<"sweep" | "orphan", Work> {
   const { vms, hypervisors, claims, images, orphans } = informers;
   const { client, clock, random, mayDestroy = () => Promise.resolve(true) } = options;
@@ -61,10 +63,12 @@ export function orphanWork(
     fence: { mayWrite },
     orphans: new WrittenObjects(orphans),
     memory: new Map<string, OrphanMemory>(),
+    slots,
+    wake: wakeOrphan,
     namedVolumes,
     forbidden: (vm: VirtualMachine, on: Hypervisor) => forbidden(vm, on, new Map()),
     mayDestroy,
-    improved,
+    destroyed,
   };
   const complete = [claims, images, orphans].map((informer) => onlyComplete<KubeObject>(informer));
   return {

@@ -23,7 +23,13 @@ import type { ControllersOptions } from "./options.ts";
 import { Sweeps } from "./orphan/index.ts";
 import { onlyComplete, orphanWork } from "./orphan-work.ts";
 import { createMakingTime, createReports, type Reports } from "./reports/index.ts";
-import { Places, reconcileVm, TaskPace, type VmMemory } from "./virtual-machine/index.ts";
+import {
+  forgetVolume,
+  Places,
+  reconcileVm,
+  TaskPace,
+  type VmMemory,
+} from "./virtual-machine/index.ts";
 import { imagesWanted, reconcileImage, wishesFor, type ImageMemory } from "./vm-image/index.ts";
 
 /** What all controllers of one term stand on. */
@@ -257,8 +263,14 @@ export class Reign {
       ledger: this.#ledger,
       events: this.#events,
       sweeps: this.#sweeps,
+      slots: this.#ground.slots,
       wakeOrphan: (name) => this.#controllers.orphan.wake(name),
-      improved: (name) => this.#retryFailed(name),
+      destroyed: (name, externalId) => {
+        for (const key of keysOf(this.#ground.informers.vms, "hypervisor", name)) {
+          forgetVolume(this.#vmMemory.get(key), externalId);
+        }
+        this.#retryFailed(name);
+      },
     });
     return { sweep: this.#start(work.sweep), orphan: this.#start(work.orphan) };
   }

@@ -166,6 +166,8 @@ export interface Preflight {
    * may note, in its own words, where it did not look. Kept in the Claim as it is.
    */
   readonly volumesBefore: readonly string[];
+  /** Those of them that keep the machine from being made. */
+  readonly inTheWay?: readonly string[];
 }
 
 /** The old leader's fence: asked in the same tick in which the bytes leave. */

@@ -21,12 +21,19 @@ export const keptSeeds: readonly { readonly seed: number; readonly found: string
   },
   { seed: 1713, found: "a machine was let go between the ejection and the removal of its disc" },
   { seed: 2007, found: "who no longer led wrote the ledger with old news" },
+  { seed: 2729, found: "memory that a suspend left on another node was in the way without end" },
   { seed: 3202, found: "high availability that gave up was waited for without end" },
   { seed: 3970, found: "the disc that came late to a machine which was let go was not told" },
   {
     seed: 4417,
     found: "a leftover that was listed twice could not be written down, and nothing went on",
   },
+  {
+    seed: 5213,
+    found:
+      "a volume that a list missed for a minute was taken for the machine's own, and destroyed",
+  },
+  { seed: 6401, found: "a keeper whose creation arrived twice was taken for a stranger's" },
   { seed: 10_940, found: "a machine stopped twice between ticks was left off" },
   { seed: 11_121, found: "a machine without its own disk waited for an image" },
   { seed: 12_037, found: "three stuck on one stranger, and the remedy of one belied the others" },

@@ -1,4 +1,4 @@
-import { plannedSteps, runHistory } from "../../src/sim/harness/index.ts";
+import { plannedSteps, runHistoryAlone } from "../../src/sim/harness/index.ts";
 
 // Runs seeds from argument 1 to argument 2 and prints the first that breaks a law, as JSON. What
 // else goes wrong in a broken program proves nothing, nor does it prove anything that the program
@@ -10,7 +10,7 @@ const [, , , , step] = process.argv;
 let found: { seed: number; failure: string } | undefined;
 for (let seed = first; seed <= last && found === undefined; seed++) {
   if (step !== undefined && !plannedSteps(seed).includes(step)) continue;
-  const { failure } = await runHistory({ seed });
+  const { failure } = await runHistoryAlone({ seed });
   if (failure !== undefined && /^law (?!sound)/.test(failure.message)) {
     found = { seed, failure: failure.message };
   }

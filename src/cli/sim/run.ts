@@ -86,9 +86,9 @@ interface Told {
 }
 
 async function tellOne({ seed, only }: Told, terminal: Terminal): Promise<number> {
-  const { runHistory } = await import("../../sim/harness/index.ts");
+  const { runHistoryAlone } = await import("../../sim/harness/index.ts");
   const listen = (line: string): void => terminal.print(line);
-  const result = await runHistory({ seed, listen, ...(only === undefined ? {} : { only }) });
+  const result = await runHistoryAlone({ seed, listen, ...(only === undefined ? {} : { only }) });
   const { events, home, simulatedMs, failure } = result;
   const seconds = (simulatedMs / 1000).toFixed(0);
   terminal.print(`seed ${seed}: ${home}, ${events} events in ${seconds} simulated seconds`);

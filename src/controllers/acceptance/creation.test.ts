@@ -42,6 +42,7 @@ describe("making a machine", () => {
     assert.deepEqual(stage.writes, [], "no retry");
     assert.deepEqual(stage.state.volumes["pve1:rpool/data"], before, "nothing is touched");
     stage.state.volumes["pve1:rpool/data"] = [];
+    await stage.pass(1_500_000);
     assert.equal(idOf(await stage.synced("web")), "200");
   });
 

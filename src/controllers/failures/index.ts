@@ -6,4 +6,4 @@ export {
   type FailureMoment,
   type StatusFailure,
 } from "./describe-failure.ts";
-export { clearingOf, deadLock, lockOf, lockText } from "./locks.ts";
+export { clearingOf, deadLock, lockText, tellsOfLock } from "./locks.ts";

@@ -21,12 +21,9 @@ export function lockText({ detail, task, sinceMs, others, remedy }: Lock): strin
   );
 }
 
-/**
- * The lock that such a text tells of, without its holder: who holds it is found out later, or ends,
- * while the lock is the same.
- */
-export function lockOf(text: string): string {
-  return text.split(/, (?:held|left) by the task |\. /)[0] ?? text;
+/** Whether such a text tells of this lock: who holds it may be found out later, or may end. */
+export function tellsOfLock(text: string, lock: string): boolean {
+  return text === lock || text.startsWith(`${lock}, `) || text.startsWith(`${lock}. `);
 }
 
 function holderText(holder: Partial<LockWork> | undefined): string {

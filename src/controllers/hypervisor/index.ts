@@ -8,4 +8,5 @@ export {
   type Reach,
 } from "./connections.ts";
 export { reconcileHypervisor, type HypervisorDeps, type Session } from "./reconcile.ts";
+export { nodeOf, slotNames, type SlotPlace } from "./slot-names.ts";
 export type { SweepTrouble } from "./status.ts";

@@ -1,12 +1,16 @@
 import type { Begun, Operation } from "../../hypervisor/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
 import { again, type Outcome } from "../../runtime/index.ts";
+import { nodeOf, slotNames } from "../hypervisor/index.ts";
 import type { OrphanOperation, OrphanState } from "./status.ts";
 import type { Prepared } from "./steps.ts";
-import { failOrphan, writeOrphan, type OrphanMemory, type OrphanTurn } from "./turn.ts";
+import { failOrphan, takeSlots, writeOrphan, type OrphanMemory, type OrphanTurn } from "./turn.ts";
 
 const taskMs = 1_000;
-const blockedMs = 5_000;
+const waitMsFirst = 5_000;
+const waitMsMost = 60_000;
+/** A place in line is kept by whoever asks for it now and then. */
+const slotMs = 30_000;
 const fencedMs = 1_000;
 /** A lost request may still take effect for so long. */
 const settleMs = 60_000;
@@ -29,21 +33,28 @@ export async function perform(
       return waitFor(turn, prepared.name);
     case "look":
       turn.deps.sweeps.hurry(turn.orphan.spec.hypervisor);
-      return again("Changed", blockedMs);
+      return again("Changed", rarerMs(turn, "a look"));
   }
 }
 
 /** Somebody else's work comes first: that is no failure, and burns no attempt. */
 export async function waitFor(turn: OrphanTurn, name: string): Promise<Outcome> {
   await writeOrphan(turn, { is: "waiting", name: name.slice(0, 512) });
-  return again("Waiting", blockedMs);
+  return again("Waiting", rarerMs(turn, "somebody"));
 }
 
 /** It is not as it was seen, so nothing was done: everything is listed anew. */
 export async function lookAgain(turn: OrphanTurn): Promise<Outcome> {
   await writeOrphan(turn, { is: "waiting", name: "another look at it: it changed meanwhile" });
   turn.deps.sweeps.hurry(turn.orphan.spec.hypervisor);
-  return again("Changed", blockedMs);
+  return again("Changed", rarerMs(turn, "a look"));
+}
+
+/** Each time it waits for the same, it waits longer. */
+function rarerMs({ memory }: OrphanTurn, name: string): number {
+  const times = memory.waits?.name === name ? memory.waits.times : 0;
+  memory.waits = { name, times: times + 1 };
+  return Math.min(waitMsFirst * 2 ** times, waitMsMost);
 }
 
 export type Settled = NonNullable<OrphanMemory["settled"]>;
@@ -54,6 +65,7 @@ export function settle(
   { id }: OrphanOperation,
   lost?: string,
 ): Settled {
+  delete memory.waits;
   memory.settled = {
     operationId: id,
     atSweep: sweep.begun,
@@ -68,6 +80,8 @@ type Beginning = Extract<Prepared, { do: "begin" }>;
 async function begin(turn: OrphanTurn, beginning: Beginning, reason: WorkReason): Promise<Outcome> {
   const { deps, connection } = turn;
   const { operation: effect, intent: message } = beginning;
+  const node = nodeOf(effect);
+  if (!takeSlots(turn, node)) return waitInLine(turn, slotNames(connection, node, undefined));
   const operation = operationOf(turn, beginning);
   const state = { is: "working", reason, message } as const;
   await writeOrphan(turn, state, operation);
@@ -77,6 +91,12 @@ async function begin(turn: OrphanTurn, beginning: Beginning, reason: WorkReason)
   if (begun.outcome !== "task") return conclude(turn, operation, begun);
   await writeOrphan(turn, state, { ...operation, task: begun.task });
   return again(operation.step, taskMs);
+}
+
+/** Its turn comes after others': it is woken then. */
+async function waitInLine(turn: OrphanTurn, names: readonly string[]): Promise<Outcome> {
+  await writeOrphan(turn, { is: "waiting", name: `a free slot: ${names.join(", ")}` });
+  return again("Slot", slotMs);
 }
 
 function operationOf({ deps, orphan }: OrphanTurn, beginning: Beginning): OrphanOperation {

@@ -104,6 +104,10 @@ describe("a lock that outlived its task", () => {
   });
 });
 
+function orphanText(orphan: Orphan | undefined): string {
+  return orphan?.status?.conditions?.find(({ type }) => type === "Ready")?.message ?? "";
+}
+
 describe("a dead lock on a machine whose object is gone", () => {
   const adoptAs = { namespace: "default", name: "site" };
 
@@ -120,6 +124,25 @@ describe("a dead lock on a machine whose object is gone", () => {
     leaveLock(proxmox, id);
     return { stage, id, orphan: await waitForOrphan(world, id) };
   }
+
+  it("that somebody else holds is asked about ever more seldom, and its end is seen", async () => {
+    const stage = await openProxmox("8.4");
+    const { world, proxmox } = stage;
+    world.start(slow);
+    const id = await ready(stage, "web", { powerState: "Stopped" });
+    await strip(world, "web");
+    const orphan = await waitForOrphan(world, id);
+    leaveLock(proxmox, id, "root@pam");
+    const before = stage.requests.length;
+    await decide(world, orphan, { decision: "Destroy" });
+    await until(world, () => false, 600_000);
+    const asked = stage.requests.slice(before).filter(({ path }) => path.includes(`/qemu/${id}/`));
+    assert.ok(asked.length <= 45, `${asked.length} times in ten minutes`);
+    assert.match(orphanText(await orphanOf(world, id)), /the lock: migrate/);
+    proxmox.setLock(Number(id), undefined);
+    const isGone = async (): Promise<boolean> => reasonOf(await orphanOf(world, id)) === "Gone";
+    assert.ok(await until(world, isGone, 120_000));
+  });
 
   async function toldUnlocks({ world }: SimulatedWorld): Promise<string[]> {
     const told = (await eventsOf(world.client)).filter(({ reason }) => reason === "UnlockUsed");

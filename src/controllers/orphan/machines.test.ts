@@ -62,6 +62,30 @@ describe("a machine of ours whose object is gone", () => {
     assert.ok(isReady(await getVm(world.client, "db")));
   });
 
+  it("takes its turn at the Hypervisor's slots, as the machines do", async () => {
+    const stage = await open();
+    const { world, proxmox } = stage;
+    await configure(world, { slots: { hypervisor: 1, node: 1, storage: 1 } });
+    const ids = [await ready(stage, "web", stopped), await ready(stage, "db", stopped)];
+    for (const name of ["web", "db"]) await strip(world, name);
+    const orphans = [];
+    for (const id of ids) orphans.push(await waitForOrphan(world, id));
+    for (const orphan of orphans) await decide(world, orphan, { decision: "Destroy" });
+    let most = 0;
+    const waits = new Set<string | undefined>();
+    const areGone = await until(world, async () => {
+      const { processes } = proxmox.cluster;
+      const works = processes.list().filter(({ name }) => name.startsWith("qmdestroy:"));
+      most = Math.max(most, works.length);
+      for (const { status } of await listOrphans(world))
+        waits.add(status?.conditions?.[0]?.message);
+      return guests(stage).length === 0;
+    });
+    assert.ok(areGone);
+    assert.equal(most, 1);
+    assert.ok([...waits].some((text) => /a free slot: hypervisor model/.test(text ?? "")));
+  });
+
   it("leaves no Claim held where its Orphan is deleted before the destruction is proven", async () => {
     const stage = await open();
     const { world } = stage;

@@ -9,7 +9,10 @@ import { isLongAbsent } from "./sightings.ts";
 import type { OrphanOperation } from "./status.ts";
 import { prepareDestruction, retireClaim } from "./steps.ts";
 import {
+  assumeSlots,
+  dropSlots,
   failOrphan,
+  leaveSlots,
   removeOrphan,
   writeOrphan,
   type OrphanDeps,
@@ -29,6 +32,7 @@ export async function reconcileOrphan(key: string, deps: OrphanDeps): Promise<Ou
   const orphan = deps.orphans.get(key);
   if (orphan === undefined || orphan.metadata.deletionTimestamp !== undefined) {
     deps.memory.delete(key);
+    dropSlots(key, deps);
     return settled;
   }
   const { hypervisor } = orphan.spec;
@@ -43,10 +47,15 @@ export async function reconcileOrphan(key: string, deps: OrphanDeps): Promise<Ou
   const name = orphanName(connection.systemId, orphan.spec);
   const find = sweep.finds.get(name);
   const sighting = sweep.sightings.get(name);
-  const turn = { key, deps, memory, connection, sweep, find, sighting, orphan };
+  const turn: OrphanTurn = { key, deps, memory, connection, sweep, find, sighting, orphan };
   if (orphan.status?.reclaimed !== undefined) return rememberGone(turn);
   const waitMs = backoffMs(memory, orphan, deps.clock.nowMs());
-  return waitMs > 0 ? again("Backoff", waitMs) : settleAndPlan(turn, sweep.swept);
+  if (waitMs > 0) return again("Backoff", waitMs);
+  try {
+    return await settleAndPlan(turn, sweep.swept);
+  } finally {
+    leaveSlots(turn);
+  }
 }
 
 /** How long a failure still has to rest, unless a person said something else since. */
@@ -89,6 +98,7 @@ async function settleOperation(turn: OrphanTurn): Promise<Outcome | Settled | un
   const operation = orphan.status?.operation;
   if (operation === undefined) return undefined;
   if (memory.settled?.operationId === operation.id) return memory.settled;
+  assumeSlots(turn);
   if (operation.task === undefined) return settleLost(turn, operation);
   const view = await connection.driver.look(operation.task);
   switch (view.state) {
@@ -166,7 +176,7 @@ async function finish(turn: OrphanTurn): Promise<Outcome> {
   for (const object of [turn.orphan, hypervisor]) {
     if (object) deps.events.event(object, { type: "Normal", reason: "OrphanDestroyed", message });
   }
-  deps.improved(name);
+  deps.destroyed(name, externalId);
   return again("Gone", goneMs);
 }
 

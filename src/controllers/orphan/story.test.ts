@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { virtualMachineKind } from "../../api/index.ts";
+import { annotations, virtualMachineKind } from "../../api/index.ts";
 import type { WrittenVirtualMachineSpec } from "../../api/index.ts";
 import { eventsOf } from "../testing/events.ts";
 import { openProxmox, type SimulatedWorld } from "../testing/simulated-proxmox.ts";
-import { condition, createVm, getVm, isReady, until } from "../testing/world.ts";
+import { condition, createVm, getVm, isReady, until, type Incarnation } from "../testing/world.ts";
 import {
   configure,
   decide,
@@ -28,17 +28,26 @@ const declared: Partial<WrittenVirtualMachineSpec> = {
 };
 
 /** The host of the report: an earlier machine 200 is gone, and two of its datasets are not. */
-async function openHost(node = "pve1"): Promise<SimulatedWorld> {
+async function openHost(
+  node = "pve1",
+): Promise<SimulatedWorld & { readonly program: Incarnation }> {
   const stage = await openProxmox();
   const backing = `${node}:rpool/data`;
   leaveVolume(stage.proxmox, "vm-200-cloudinit", { sizeBytes: 4 * 1024 ** 2, backing });
   leaveVolume(stage.proxmox, "vm-200-disk-0", { sizeBytes: 10 * gib, backing });
-  stage.world.start(slow);
-  return stage;
+  return { ...stage, program: stage.world.start(slow) };
 }
 
 function writesOf({ requests }: SimulatedWorld): string[] {
   return requests.filter(({ method }) => method !== "GET").map(({ path }) => path);
+}
+
+/** As `berth retry` does. */
+async function ask({ client }: SimulatedWorld["world"]): Promise<void> {
+  const asked = { metadata: { annotations: { [annotations.reconcileAt]: "now" } } };
+  await client
+    .of(virtualMachineKind)
+    .patch({ namespace: "default", name: "web" }, { merge: asked });
 }
 
 describe("a declared machine whose id has volumes of an earlier one", () => {
@@ -110,6 +119,50 @@ describe("a declared machine whose id has volumes of an earlier one", () => {
     await world.client.of(virtualMachineKind).delete({ namespace, name: "web" });
     await until(world, async () => (await getVm(world.client, "web")) === undefined);
     assert.deepEqual(volumeNames(stage.proxmox), []);
+  });
+
+  it("is not made over volumes that a list misses for a while, also after a restart", async () => {
+    const stage = await openHost();
+    const { world } = stage;
+    await createVm(world.client, "web", declared);
+    const failureOf = async () => (await getVm(world.client, "web"))?.status?.failure;
+    await until(world, async () => (await failureOf()) !== undefined);
+    const { volumes } = stage.proxmox.cluster.state;
+    const hidden = volumes["pve1:rpool/data"] ?? [];
+    for (const isRestarted of [false, true]) {
+      volumes["pve1:rpool/data"] = [];
+      if (isRestarted) {
+        await stage.program.stop();
+        world.start(slow);
+      }
+      await until(world, () => false, 8 * 60_000);
+      const told = (await failureOf())?.message ?? "";
+      assert.match(told, /id 200 are suddenly not listed any more/, `${isRestarted}`);
+      volumes["pve1:rpool/data"] = hidden;
+      await until(world, () => false, 20 * 60_000);
+      assert.match((await failureOf())?.message ?? "", /stand under the id 200/);
+    }
+    assert.deepEqual(writesOf(stage), []);
+  });
+
+  it("is made over what somebody removed: when that is asked for, or believed", async () => {
+    for (const isAsked of [true, false]) {
+      const stage = await openHost();
+      const { world } = stage;
+      await createVm(world.client, "web", declared);
+      await until(world, async () => condition(await getVm(world.client, "web"), "Stalled") !== "");
+      stage.proxmox.cluster.state.volumes["pve1:rpool/data"] = [];
+      if (isAsked) await ask(world);
+      const limitMs = isAsked ? 60_000 : 25 * 60_000;
+      const isThere = await until(
+        world,
+        async () => isReady(await getVm(world.client, "web")),
+        limitMs,
+      );
+      assert.ok(isThere, JSON.stringify((await getVm(world.client, "web"))?.status));
+      const tookMs = world.clock.monotonicMs();
+      assert.equal(tookMs >= 10 * 60_000, !isAsked, `${tookMs}`);
+    }
   });
 
   const placements = [

@@ -14,10 +14,12 @@ import {
   writeStatus,
   type EventRecorder,
   type Outcome,
+  type SlotLease,
+  type Slots,
 } from "../../runtime/index.ts";
 import type { Ledger, WrittenObjects } from "../claims/index.ts";
 import { describeFailure } from "../failures/index.ts";
-import type { Connection, Connections } from "../hypervisor/index.ts";
+import { slotNames, type Connection, type Connections } from "../hypervisor/index.ts";
 import type { Find } from "./find.ts";
 import type { OrphanFigures, Sighting, SweepMemory, Sweeps } from "./memory.ts";
 import { orphanStatusOf, type OrphanOperation, type OrphanState } from "./status.ts";
@@ -35,6 +37,9 @@ export interface OrphanDeps {
   readonly orphans: WrittenObjects<Orphan>;
   readonly hypervisors: Informer<Hypervisor>;
   readonly memory: Map<string, OrphanMemory>;
+  /** The same as those of the machines: a hypervisor does only so much at once. */
+  readonly slots: Slots;
+  readonly wake: (name: string) => void;
   /** Whether machines may be destroyed at all: not while their kind goes away. */
   readonly mayDestroy: () => Promise<boolean>;
   /** What of a declaration its namespace may not have. */
@@ -45,8 +50,8 @@ export interface OrphanDeps {
     machine: Machine,
     leftovers: readonly Leftover[],
   ) => NonNullable<ClaimSpec["volumes"]>;
-  /** Something is out of the way on a hypervisor: who failed because of it looks again. */
-  readonly improved: (hypervisor: string) => void;
+  /** It is out of the way: who failed because of it looks again. */
+  readonly destroyed: (hypervisor: string, externalId: string) => void;
 }
 
 /** What a process remembers of an Orphan between runs. All of it can be lost. */
@@ -62,6 +67,10 @@ export interface OrphanMemory {
   retry?: { readonly atMs: number; readonly generation: number };
   /** Since when it is known to be destroyed. */
   goneAtMs?: number;
+  /** The slots of its work, while that goes on. */
+  lease?: SlotLease;
+  /** What it waits for, and how often it has looked. */
+  waits?: { readonly name: string; readonly times: number };
 }
 
 /** One run. `orphan` becomes newer as it is written. */
@@ -74,6 +83,45 @@ export interface OrphanTurn {
   readonly find: Find | undefined;
   readonly sighting: Sighting | undefined;
   orphan: Orphan;
+  /** It stands in line for slots. */
+  isInLine?: boolean;
+}
+
+/** Takes the slots of its work; false: they are taken, and it is woken when its turn has come. */
+export function takeSlots(turn: OrphanTurn, node: string | undefined): boolean {
+  const { deps, key, memory, connection } = turn;
+  memory.lease?.release();
+  const names = slotNames(connection, node, undefined);
+  const lease = deps.slots.tryAcquire(names, holderOf(key), { wake: () => deps.wake(key) });
+  turn.isInLine = lease === "waiting";
+  if (lease === "waiting") return false;
+  memory.lease = lease;
+  return true;
+}
+
+/** Work that an earlier process began takes its slots all the same. */
+export function assumeSlots({ deps, key, memory, connection, orphan }: OrphanTurn): void {
+  const names = slotNames(connection, orphan.status?.node, undefined);
+  memory.lease ??= deps.slots.assume(names, holderOf(key));
+}
+
+/** Where nothing goes on any more, and it does not stand in line, it needs no slot. */
+export function leaveSlots({ deps, key, memory, orphan, isInLine }: OrphanTurn): void {
+  const open = orphan.status?.operation?.id;
+  const goesOn = open !== undefined && memory.settled?.operationId !== open;
+  if (goesOn || isInLine === true) return;
+  dropSlots(key, deps);
+  delete memory.lease;
+}
+
+/** Of an Orphan that is no more. */
+export function dropSlots(key: string, { slots }: Pick<OrphanDeps, "slots">): void {
+  slots.leave(holderOf(key));
+}
+
+/** Beside the machines, which are known by their namespace and name. */
+function holderOf(key: string): string {
+  return `orphan ${key}`;
 }
 
 /** Writes the status, if it says something new. */
@@ -111,7 +159,7 @@ export async function failOrphan(turn: OrphanTurn, failure: Failure): Promise<Ou
 /** Deletes this very version of the object. It does nothing to the hypervisor. */
 export async function removeOrphan(
   { metadata }: Orphan,
-  deps: Pick<OrphanDeps, "client" | "orphans" | "memory">,
+  deps: Pick<OrphanDeps, "client" | "orphans" | "memory" | "slots">,
 ): Promise<Outcome> {
   const { name = "", uid = "", resourceVersion = "" } = metadata;
   try {
@@ -122,5 +170,6 @@ export async function removeOrphan(
   }
   deps.orphans.forget(name);
   deps.memory.delete(name);
+  dropSlots(name, deps);
   return settled;
 }

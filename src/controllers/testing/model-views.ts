@@ -92,12 +92,12 @@ function shown(machine: ModelMachine): Machine {
 export function preflightOf(state: ModelState, { claim, disks, isAddition }: Draft): Preflight {
   const { images } = state;
   const isMade = isAddition !== true;
-  const { findings, volumesBefore } = isMade ? underIdOf(state, claim) : noneUnderId;
+  const { findings, ...before } = isMade ? underIdOf(state, claim) : noneUnderId;
   const missing = disks.flatMap(({ fill }): Failure[] => {
     if (fill.from !== "volume" || images.has(fill.volume)) return [];
     return [{ category: "ImageNotFound", message: `There is no ${fill.volume}.` }];
   });
-  return { findings: [...findings, ...missing], volumesBefore };
+  return { findings: [...findings, ...missing], ...before };
 }
 
 const noneUnderId: Preflight = { findings: [], volumesBefore: [] };
@@ -113,7 +113,7 @@ function underIdOf({ machines, volumes }: ModelState, claim: Draft["claim"]): Pr
   if (volumesBefore.length > 0) {
     findings.push({ category: "OrphanedVolumes", message: `There is ${volumesBefore.join()}.` });
   }
-  return { findings, volumesBefore };
+  return { findings, volumesBefore, inTheWay: volumesBefore };
 }
 
 export function surveyOf(state: ModelState, known: ReadonlySet<string>): Survey {

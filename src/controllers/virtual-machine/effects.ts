@@ -150,9 +150,11 @@ async function conclude(turn: ConnectedTurn, effect: Effect): Promise<Outcome> {
 
 type Refused = Extract<Begun, { outcome: "refused" }>;
 
+const makingSteps: ReadonlySet<Step["name"]> = new Set(["Create", "Clone", "MakeKeeper"]);
+
 /** The id belongs to something. That may be what this very request made, if it arrived twice. */
 function isTaken({ name }: Step, { failure }: Refused): boolean {
-  return (name === "Create" || name === "Clone") && failure.category === "IdentityConflict";
+  return makingSteps.has(name) && failure.category === "IdentityConflict";
 }
 
 function lookWhose(

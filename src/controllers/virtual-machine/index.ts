@@ -1,6 +1,7 @@
 export type { Declaration } from "./declaration.ts";
 export { desireMachine, type Desired } from "./desired.ts";
 export type { Declared, Next, OpenOperation, PlanInput } from "./next.ts";
+export { forgetVolume } from "./in-the-way.ts";
 export { forbidden } from "./permissions.ts";
 export { namedVolumes } from "./plan-claim.ts";
 export { Places } from "./places.ts";

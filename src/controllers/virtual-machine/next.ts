@@ -153,7 +153,13 @@ export type Next =
   | { readonly do: "sweep"; readonly everywhere?: true }
   /** Look again, this time also at the power, and plan again. */
   | { readonly do: "look" }
-  | { readonly do: "wait"; readonly kind: "Lock" | "Task"; readonly name: string }
+  | {
+      readonly do: "wait";
+      readonly kind: "Lock" | "Task";
+      readonly name: string;
+      /** The lock itself, without who holds it. */
+      readonly lock?: string;
+    }
   /** With a plan: what a person may approve, and that would mend it. */
   | {
       readonly do: "fail";
@@ -211,11 +217,15 @@ export function waitForOpen({ open }: PlanInput): Next {
   return { do: "wait", kind: "Task", name: `the outcome of: ${open?.intent ?? ""}` };
 }
 
+export function waitForLock(lock: Lock): Next {
+  return { do: "wait", kind: "Lock", name: lockText(lock), lock: lock.detail };
+}
+
 /** A step, unless the very same one may be under way, or the machine is locked. */
 export function stepOrWait(input: PlanInput, step: Step, lock: Lock | undefined): Next {
   if (isUnsettled(input) && input.open?.intent === step.intent) return waitForOpen(input);
   if (lock === undefined) return { do: "step", step };
-  if (lock.state !== "Dead") return { do: "wait", kind: "Lock", name: lockText(lock) };
+  if (lock.state !== "Dead") return waitForLock(lock);
   return unlockStep(input, step, lock) ?? { do: "fail", failure: deadLock(step.operation, lock) };
 }
 

@@ -2,8 +2,8 @@ import type { ClaimSpec } from "../../api/index.ts";
 import type { Failure, ForeignSeen, Leftover, Machine, Seen } from "../../hypervisor/index.ts";
 import { proposeNames } from "../../hypervisor/index.ts";
 import { jsonEqual } from "../../kernel/json.ts";
-import { deadLock, lockText } from "../failures/index.ts";
-import { basisOf, isUnsettled, stepOrWait, waitForOpen } from "./next.ts";
+import { deadLock } from "../failures/index.ts";
+import { basisOf, isUnsettled, stepOrWait, waitForLock, waitForOpen } from "./next.ts";
 import type { Cloning, Next, PlanInput } from "./next.ts";
 import { destroyIntent, planVmDeletion } from "./plan-deletion.ts";
 import { planVmForgettable } from "./plan-forgetting.ts";
@@ -224,7 +224,7 @@ function planVmOpaque(
   seen: Extract<Seen, { at: "opaque" }>,
 ): Next {
   const { lock } = seen;
-  if (lock.state !== "Dead") return { do: "wait", kind: "Lock", name: lockText(lock) };
+  if (lock.state !== "Dead") return waitForLock(lock);
   if (isUnsettled(input)) return waitForOpen(input);
   const failure = deadLock(claim, lock);
   if (input.mayUnlock === true && input.huskHints !== undefined) {

@@ -7,6 +7,7 @@ import type { DeclareAnswer, Elsewhere } from "./declare.ts";
 import type { Desired } from "./desired.ts";
 import { failVm } from "./failing.ts";
 import { cloningOf, takesOf } from "./fills.ts";
+import { outOfSight } from "./in-the-way.ts";
 import { keptDisks } from "./kept-disks.ts";
 import { overQuota } from "./permissions.ts";
 import { notOurs } from "./plan.ts";
@@ -80,6 +81,11 @@ async function knownAhead(
   return findings;
 }
 
+/** A look that did not see everything says nothing of what is not there. */
+function isNotReach({ category }: Failure): boolean {
+  return category !== "NetworkError" && category !== "NodeUnhealthy";
+}
+
 function isDenial({ category }: Failure): boolean {
   return category === "PermissionDenied";
 }
@@ -118,13 +124,18 @@ async function lookAhead(
     ...(pool === undefined ? {} : { pool }),
     ...(seed === undefined ? {} : { seedStorage: seed.storage }),
   };
-  const { findings, volumesBefore } = await turn.driver.preflight(
+  const { findings, volumesBefore, inTheWay } = await turn.driver.preflight(
     cloning === undefined ? draft : { ...draft, clone: cloning },
   );
   // What stands there explains its own volumes: nobody may be told to remove them.
   const other = findings.filter(({ category }) => {
     return taken === undefined || !idFailures.has(category);
   });
+  // Under an id that Berth chose nothing is waited for: it takes another one.
+  const isChosen = turn.vm.spec.externalId !== undefined && findings.every(isNotReach);
+  const storages = disks.map(({ storage }) => storage);
+  const looked = { externalId: claim.externalId, node, storages, listed: inTheWay ?? [], takes };
+  own.push(isChosen ? outOfSight(turn, looked) : undefined);
   return {
     findings: [...own.filter((failure) => failure !== undefined), ...other],
     reservation: { ...reservation, preflightVolumes: volumesBefore, preflightNode: node },

@@ -8,10 +8,11 @@ import type {
   TaskView,
 } from "../../hypervisor/index.ts";
 import { again, type Outcome } from "../../runtime/index.ts";
+import { slotNames } from "../hypervisor/index.ts";
 import { failVm } from "./failing.ts";
 import { cloneHints } from "./fills.ts";
 import type { OpenOperation } from "./next.ts";
-import { isStepName, slotNames, stepTraits } from "./steps.ts";
+import { isStepName, stepTraits } from "./steps.ts";
 import type { StatusOperation } from "./status.ts";
 import {
   loseSight,

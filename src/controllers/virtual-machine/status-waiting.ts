@@ -1,12 +1,15 @@
 import { vmReasons } from "../../api/index.ts";
 import type { VirtualMachineStatus } from "../../api/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
-import { lockOf } from "../failures/index.ts";
+import { tellsOfLock } from "../failures/index.ts";
 
 type StatusWaiting = NonNullable<VirtualMachineStatus["waitingFor"]>;
 
 /** What a run waits for; since when is in the status. */
-export type Waiting = Omit<StatusWaiting, "since">;
+export interface Waiting extends Omit<StatusWaiting, "since"> {
+  /** The lock itself, without who holds it. */
+  readonly lock?: string | undefined;
+}
 
 /** A wait that goes on keeps its beginning. */
 export function sinceWhen(
@@ -16,14 +19,14 @@ export function sinceWhen(
 ): StatusWaiting | undefined {
   if (waiting === undefined) return undefined;
   const isSame = old !== undefined && isSameWait(old, waiting);
-  return { ...waiting, since: isSame ? old.since : formatTime(nowMs) };
+  const { kind, name } = waiting;
+  return { kind, name, since: isSame ? old.since : formatTime(nowMs) };
 }
 
-/** Whether it goes on waiting for the same, though more may be known of it by now. */
-export function isSameWait(left: Waiting, right: Waiting): boolean {
-  if (left.kind !== right.kind) return false;
-  if (left.name === right.name) return true;
-  return left.kind === "Lock" && lockOf(left.name) === lockOf(right.name);
+/** Whether it goes on waiting for the same, though more or less may be known of it by now. */
+export function isSameWait(old: Waiting, { kind, name, lock }: Waiting): boolean {
+  if (old.kind !== kind) return false;
+  return old.name === name || (lock !== undefined && tellsOfLock(old.name, lock));
 }
 
 /** A wait as conditions and Events tell of it. */

@@ -1,5 +1,6 @@
 import type { vmReasons } from "../../api/index.ts";
-import type { Inventory, Operation } from "../../hypervisor/index.ts";
+import type { Operation } from "../../hypervisor/index.ts";
+import { nodeOf, slotNames, type SlotPlace } from "../hypervisor/index.ts";
 
 /** The steps as people see them in `status.operation.step`. */
 export type StepName =
@@ -116,12 +117,6 @@ export function isStepName(text: string): text is StepName {
   return text in stepTraits;
 }
 
-/** Where slots are: a hypervisor, and what was last seen of its storages. */
-export interface SlotPlace {
-  readonly name: string;
-  readonly inventory: Pick<Inventory, "storages">;
-}
-
 /** The slots that a step needs, all at once. The VM's own are its key: it runs once at a time. */
 export function slotsOf({ name, operation, copiesTo }: Step, hypervisor: SlotPlace): string[] {
   const storage = stepTraits[name].isCopy ? (copiesTo ?? storageOf(operation)) : undefined;
@@ -135,22 +130,4 @@ export function slotsOf({ name, operation, copiesTo }: Step, hypervisor: SlotPla
 function storageOf(operation: Operation): string | undefined {
   if (operation.kind === "addDisk") return operation.disk.storage;
   return operation.kind === "moveDisk" ? operation.storage : undefined;
-}
-
-/** A storage that each node has for itself has slots on each node; one that they share, once. */
-export function slotNames(
-  { name: hypervisor, inventory }: SlotPlace,
-  node: string | undefined,
-  storage: string | undefined,
-): string[] {
-  const names = [`hypervisor ${hypervisor}`];
-  if (node !== undefined) names.push(`node ${node} of ${hypervisor}`);
-  if (storage === undefined) return names;
-  const seen = inventory.storages.find((row) => row.name === storage && row.node === node);
-  const isOwn = node !== undefined && seen?.isShared === false;
-  return [...names, `storage ${storage}${isOwn ? ` on ${node}` : ""} of ${hypervisor}`];
-}
-
-function nodeOf(operation: Operation): string | undefined {
-  return "at" in operation ? operation.at.node : operation.node;
 }

@@ -5,7 +5,9 @@ import type { VmState } from "./status.ts";
 import type { Waiting } from "./status-waiting.ts";
 import { tellWait } from "./told-waits.ts";
 
-const lockOf = (name: string): Waiting => ({ kind: "Lock", name });
+const lockOf = (lock: string, holder = ""): Waiting => {
+  return { kind: "Lock", name: `${lock}${holder}`, lock };
+};
 const waitingFor = (wait: Waiting): VmState => ({ is: "waiting", waitingFor: wait });
 const working: VmState = { is: "working", reason: "Progressing", message: "" };
 const resting: VmState = { is: "resting", drift: [], pending: [], isApplied: true };
@@ -31,8 +33,10 @@ describe("telling of waits", () => {
   });
 
   test("a holder that becomes known makes no other lock, and another lock is another wait", () => {
-    const held = waitingFor(lockOf("backup, held by the task UPID:1 since 2026-01-02T03:04:05Z"));
-    const left = waitingFor(lockOf("backup, left by the task UPID:1, which ended at 2026"));
+    const held = waitingFor(
+      lockOf("backup", ", held by the task UPID:1 since 2026-01-02T03:04:05Z"),
+    );
+    const left = waitingFor(lockOf("backup", ", left by the task UPID:1, which ended at 2026"));
     const snapshot = waitingFor(lockOf("snapshot"));
     assert.equal(toldOf(backup, held, left).length, 1);
     assert.deepEqual(toldOf(held, snapshot).at(-1), "Waits for the lock: snapshot.");

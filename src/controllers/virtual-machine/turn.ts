@@ -28,6 +28,7 @@ import type { Ledger, WrittenObjects } from "../claims/index.ts";
 import type { StatusFailure } from "../failures/index.ts";
 import type { Connection, Connections } from "../hypervisor/index.ts";
 import type { Reports } from "../reports/index.ts";
+import type { InTheWay } from "./in-the-way.ts";
 import type { Places } from "./places.ts";
 import { statusOf, type StatusOperation, type VmView } from "./status.ts";
 import type { Waiting } from "./status-waiting.ts";
@@ -123,6 +124,8 @@ export interface VmMemory {
   sight?: Seen;
   /** The Claim that was reserved a moment ago, for which nothing was ever sent, and when. */
   reserved?: { readonly claim: string; readonly sinceMs: number };
+  /** Volumes that keep it from being made under the id that was chosen for it. */
+  inTheWay?: InTheWay;
   /** The operation whose task was asked to end. */
   cancelled?: string;
   /** What the hypervisor would refuse, found while something else was still missing. */

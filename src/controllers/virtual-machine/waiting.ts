@@ -11,9 +11,9 @@ const waitMsMost = 30_000;
 /** Says what it waits for, and when it looks again. It burns no attempt. */
 export async function waitVm(
   turn: ConnectedTurn,
-  { kind, name }: Next & { do: "wait" },
+  { kind, name, lock }: Next & { do: "wait" },
 ): Promise<Outcome> {
-  const waitingFor = { kind, name: name.slice(0, 512) };
+  const waitingFor = { kind, name: name.slice(0, 512), lock };
   await writeView(turn, { state: { is: "waiting", waitingFor } }, "progress");
   const firstMs = kind === "Lock" ? lockMs : settleMs;
   const pauseMs = hasWaitedMs(turn, name) * waitedShare;

@@ -294,8 +294,9 @@ function outrun({ source }: RegExp): ErrorRule {
     text: new RegExp(source.replace("OWN", ownName)),
     category: "CreationFailed",
     remedy:
-      "Berth looks for what is its own, and tries again. If it stays so, the storage has something " +
-      "under this name that it does not list, or that is not Berth's: look on its node.",
+      "Berth removes what is provably its own, and tries again. If it stays so, what has this name " +
+      "is not: `berth orphans list` tells of it, and `berth orphans destroy` removes it. " +
+      "If it is not there, the storage does not list it: look on its node.",
   };
 }
 

@@ -21,6 +21,7 @@ export async function preflight(context: DriverContext, draft: Draft): Promise<P
   // Of a node that does not answer nothing more can be found out.
   if (!storages.ok) return { findings: [storages.failure], volumesBefore: [] };
   const before = await volumesBefore(context, draft, storages.value);
+  const inTheWay = before.ok ? before.value.filter(isVolume) : [];
   const findings = [
     ...checkShape(context, draft),
     ...(await checkRights(context, draft)),
@@ -30,9 +31,9 @@ export async function preflight(context: DriverContext, draft: Draft): Promise<P
     ...(await checkSources(context, draft, storages.value)),
     ...(await checkDiscs(context, draft, storages.value)),
     ...(await checkNetworks(context, draft)),
-    ...(before.ok ? leftoversOf(before.value, draft) : [before.failure]),
+    ...(before.ok ? leftoversOf(inTheWay, draft) : [before.failure]),
   ];
-  return { findings, volumesBefore: before.ok ? before.value : [] };
+  return { findings, volumesBefore: before.ok ? before.value : [], inTheWay };
 }
 
 /** As the last glance at the cluster showed them, which is seconds old; else asked for. */
@@ -174,8 +175,12 @@ async function clonedStorages(
   return volumes.flatMap((volume) => parseVolume(volume)?.storage ?? []);
 }
 
-function leftoversOf(before: readonly string[], { claim }: Draft): Failure[] {
-  const volumes = before.filter((volume) => parseVolume(volume)?.owner !== undefined);
+/** And not the note of a storage that was not listed. */
+function isVolume(noted: string): boolean {
+  return parseVolume(noted)?.owner !== undefined;
+}
+
+function leftoversOf(volumes: readonly string[], { claim }: Draft): Failure[] {
   if (volumes.length === 0) return [];
   return [
     {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { VirtualMachine } from "../../api/index.ts";
-import { hardwarePairs } from "./calm.ts";
+import { hardwarePairs, remedyAll, unlockWaiting, type Helpers } from "./calm.ts";
 
 const lines = {
   cores: "cores: 2",
@@ -60,5 +60,66 @@ describe("reality beside the spec", () => {
       "cards at",
     ]);
     assert.deepEqual(differing({ dmz: lines.dmz.replace("tag=5", "tag=6") }), ["cards at"]);
+  });
+});
+
+/** People who do what they are asked, at a cluster with one machine. */
+function helpersAt(site: object, done: string[], claim?: object): Helpers {
+  const hands = {
+    clearLock: (_: unknown, id: string) => done.push(`unlocks ${id}`),
+    removeVolume: (_: unknown, name: string) => done.push(`removes ${name}`),
+  };
+  const records = { claimOf: () => (claim === undefined ? undefined : { spec: claim }) };
+  const world = { sites: new Map([["east", site]]), records };
+  // cast: what the remedies use of it.
+  return { world, hands, people: {} } as unknown as Helpers;
+}
+
+function vmWith(status: object): VirtualMachine {
+  const about = { hypervisor: "east", externalId: "108" };
+  // cast: what the remedies read of it.
+  const wanted = { hypervisorRef: { name: "east" } };
+  return {
+    metadata: { name: "db" },
+    spec: wanted,
+    status: { ...about, ...status },
+  } as VirtualMachine;
+}
+
+describe("what people are asked to do", () => {
+  const lock = "suspending. If nobody works on it any more, on pve1, as root: qm unlock 108";
+  const waits = vmWith({ waitingFor: { kind: "Lock", name: lock, since: "" } });
+  const unlocked = (isLocked: boolean, isWorkedOn: boolean): readonly [boolean, string[]] => {
+    const done: string[] = [];
+    const value = (): string | undefined => (isLocked ? "suspending" : undefined);
+    const site = { value, isWorkedOn: () => isWorkedOn };
+    return [unlockWaiting([waits], helpersAt(site, done)), done];
+  };
+
+  it("is to clear a lock whose task nobody remembers, and no other", () => {
+    assert.deepEqual(unlocked(true, false), [true, ["unlocks 108"]]);
+    assert.deepEqual(unlocked(true, true), [false, []]);
+    assert.deepEqual(unlocked(false, false), [false, []]);
+  });
+
+  const name = "vm-108-state-suspend-2026-01-02";
+  const message = `zfs error: cannot create 'rpool/data/${name}': dataset already exists.`;
+  const taken = vmWith({ failure: { category: "CreationFailed", message } });
+  const removed = (claim: object, there = [{ name, backing: "pve2:rpool/data" }]): string[] => {
+    const done: string[] = [];
+    const site = { name: "east", guestVolumes: () => there };
+    remedyAll([taken], helpersAt(site, done, claim));
+    return done;
+  };
+
+  it("is to remove saved memory that nothing proves to be Berth's", () => {
+    assert.deepEqual(removed({ preflightNode: "pve1", node: "pve2" }), [`removes ${name}`]);
+  });
+
+  it("is never to remove what Berth can, nor what is not there", () => {
+    assert.throws(() => removed({ preflightNode: "pve2", node: "pve2" }), /Berth's to remove/);
+    const volumes = [{ id: `local-zfs:${name}` }];
+    assert.throws(() => removed({ node: "pve2", volumes }), /Berth's to remove/);
+    assert.throws(() => removed({}, []), /nothing is called/);
   });
 });

@@ -3,6 +3,7 @@ import type { VirtualMachine } from "../../api/index.ts";
 import type { Hands } from "./hands.ts";
 import type { People } from "./people.ts";
 import type { Site } from "./site.ts";
+import { isProvable } from "./provable.ts";
 import { mayWait } from "./readiness.ts";
 import { Violation } from "./violation.ts";
 import type { World } from "./world.ts";
@@ -38,6 +39,8 @@ const remedies: Readonly<Record<string, (stuck: Stuck, helpers: Helpers) => Answ
     return () => (isEmpty ? hands.clear(site, id) : hands.clearLock(site, id));
   },
   OrphanedVolumes: ({ site, id, message }, { hands, people }) => {
+    // Somebody removed them, and says so.
+    if (message.includes("suddenly not listed any more")) return () => people.retryAll();
     // Somebody took the machine away, with the disk that was to be handed over.
     const lost = /:(\S+) left its machine .* nowhere to be found/.exec(message)?.[1];
     const isThere = [...site.guestVolumes()].some(({ vmid, name: volume }) => {
@@ -53,14 +56,28 @@ const remedies: Readonly<Record<string, (stuck: Stuck, helpers: Helpers) => Answ
     const isWatched = site.model.cluster.state.ha[`vm:${id}`] !== undefined;
     return isWatched ? () => helpers.hands.letGo(site, id) : `nothing watches over ${id}`;
   },
-  CreationFailed: ({ site, name, message }, { people }) => {
+  CreationFailed: (stuck, helpers) => {
+    const { site, name, message } = stuck;
+    const taken = /(vm-\d+-state-suspend-[\d-]+).* already exists/.exec(message)?.[1];
+    if (taken !== undefined) return answerSaved(stuck, helpers, taken);
     // Its own disk is gone: of that machine nothing can be made any more.
     const lost = /volume '[^:']+:([^']+)' does not exist/.exec(message)?.[1];
     const isThere = [...site.guestVolumes()].some((volume) => volume.name === lost);
     if (lost === undefined || isThere) return "no disk of it is lost";
-    return () => people.delete(name);
+    return () => helpers.people.delete(name);
   },
 };
+
+/** Memory that a suspend saved has the name of the next one, and nothing proves that it is ours. */
+function answerSaved({ site, id }: Stuck, { world, hands }: Helpers, taken: string): Answer {
+  const volume = [...site.guestVolumes()].find(({ name }) => name.includes(taken));
+  if (volume === undefined) return `nothing is called ${taken}`;
+  const { preflightNode = "?", ...claim } = world.records.claimOf(site.name, id)?.spec ?? {};
+  // What appears on a node's own storage after Berth has listed it is its machine's.
+  const isSeen = volume.backing.startsWith(`${preflightNode}:`);
+  if (isSeen || isProvable(claim, volume)) return `${taken} is Berth's to remove`;
+  return () => hands.removeVolume(site, volume.name);
+}
 
 function answerConflict(stuck: Stuck, helpers: Helpers): Answer {
   const { site, id, name, message } = stuck;
@@ -116,6 +133,22 @@ function declareSizes({ vm, site, id, name, message }: Stuck, { people }: Helper
 export function remedyAll(stuck: readonly VirtualMachine[], helpers: Helpers): void {
   const acts = stuck.map((vm) => remedyOf(vm, helpers));
   for (const act of acts) act();
+}
+
+/**
+ * Does what a wait for a lock asks of a person: its task was forgotten, so nothing tells Berth that
+ * it ended. Answers whether anything was done. Where somebody still works, the lock stays.
+ */
+export function unlockWaiting(vms: readonly VirtualMachine[], { world, hands }: Helpers): boolean {
+  const forgotten = vms.flatMap((vm) => {
+    const { kind, name = "" } = vm.status?.waitingFor ?? {};
+    const { site, id } = placeOf(vm, world);
+    const isAsked = kind === "Lock" && name.endsWith(`qm unlock ${id}`);
+    const isLocked = site.value(id, "lock") !== undefined && !site.isWorkedOn(id);
+    return isAsked && isLocked ? [{ site, id }] : [];
+  });
+  for (const { site, id } of forgotten) hands.clearLock(site, id);
+  return forgotten.length > 0;
 }
 
 function remedyOf(vm: VirtualMachine, helpers: Helpers): () => void {

@@ -14,6 +14,16 @@ export function putVolume({ site, id }: Found, backing: string, name: string): b
   return true;
 }
 
+/** Somebody removes the volumes of this name. */
+export function takeVolume(site: Site, name: string): void {
+  for (const volumes of Object.values(site.model.cluster.state.volumes)) {
+    const index = volumes.findIndex((volume) => volume.name === name);
+    if (index === -1) continue;
+    for (const volume of volumes.splice(index, 1)) site.goneByHand.add(volume);
+  }
+  site.personActed();
+}
+
 /** The local disks of a machine go with it. */
 export function moveVolumes(
   site: Site,

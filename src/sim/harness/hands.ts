@@ -1,6 +1,6 @@
 import type { Dice } from "./dice.ts";
 import { diskHands, type Found } from "./hands-disks.ts";
-import { moveVolumes, putVolume } from "./hands-volumes.ts";
+import { moveVolumes, putVolume, takeVolume } from "./hands-volumes.ts";
 import { isProvable } from "./provable.ts";
 import type { Site } from "./site.ts";
 import type { World } from "./world.ts";
@@ -298,6 +298,12 @@ export class Hands {
     this.#say(site, `unlocks ${id}`);
   }
 
+  /** Removes a volume that nothing refers to. */
+  removeVolume(site: Site, name: string): void {
+    takeVolume(site, name);
+    this.#say(site, `removes the volume ${name}`);
+  }
+
   /** Removes a machine and every volume that bears its id. */
   clear(site: Site, id: string): void {
     this.#destroy(site, id);
@@ -356,18 +362,14 @@ export class Hands {
   #isBusy(site: Site, id: string): boolean {
     const wire = this.#world.wires.get(site.name);
     if ((wire?.effects.get(id) ?? 0) > 0 || wire?.beginning.get(id)?.isDead === false) return true;
-    return !site.model.cluster.isQuorate() || this.#isWorkedOn(site, id);
+    return !site.model.cluster.isQuorate() || site.isWorkedOn(id);
   }
 
   /** A machine of Berth's that nothing is on its way to: what is decided of it was not sent yet. */
   #isQuietHere(site: Site, id: string): boolean {
     const effects = this.#world.wires.get(site.name)?.effects.get(id) ?? 0;
-    const isFree = effects === 0 && !this.#isWorkedOn(site, id);
+    const isFree = effects === 0 && !site.isWorkedOn(id);
     return site.model.cluster.isQuorate() && isFree && site.guests.get(id)?.by === "berth";
-  }
-
-  #isWorkedOn(site: Site, id: string): boolean {
-    return site.model.cluster.processes.list().some(({ name }) => name.includes(id));
   }
 
   #hasStood(site: Site, id: string): boolean {

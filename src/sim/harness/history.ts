@@ -1,6 +1,6 @@
 import type { VirtualMachine } from "../../api/index.ts";
 import type { Release } from "../proxmox/index.ts";
-import { demandSpec, remedyAll, toldWaitMs } from "./calm.ts";
+import { demandSpec, remedyAll, toldWaitMs, unlockWaiting, type Helpers } from "./calm.ts";
 import { claimsOfObjects, cleanUpOf, clearLeft, restOfCleanUp, type Passing } from "./clean-end.ts";
 import { Dice } from "./dice.ts";
 import { demandNothingLeft, demandSilence, demandSmall, hasUntold } from "./ending.ts";
@@ -10,7 +10,7 @@ import { hearUncaught, unheard } from "./laws-sound.ts";
 import { People } from "./people.ts";
 import { isPaused, isReady } from "./readiness.ts";
 import { Script, type Step } from "./script.ts";
-import { isDeleting, isSettledVm, isWell, tellVm } from "./settled.ts";
+import { isDeleting, isSettledVm, isStuck, isWell, tellVm } from "./settled.ts";
 import { Tidiers } from "./tidiers.ts";
 import { demandSameAsPlain } from "./twin.ts";
 import { nextTurn } from "./turns.ts";
@@ -66,17 +66,27 @@ const sweptMs = 120 * 60_000;
  * written; and when everything is deleted, nothing is left. The laws are checked at every event.
  */
 export async function runHistory(options: HistoryOptions): Promise<HistoryResult> {
+  return resultOf(new History(options));
+}
+
+/** The same where nothing else runs on the thread: what nobody catches is the history's own. */
+export async function runHistoryAlone(options: HistoryOptions): Promise<HistoryResult> {
   const history = new History(options);
-  let failure: Error | undefined;
   const stop = hearUncaught((thrown) => history.fall(thrown));
   try {
-    await history.run();
-  } catch (error) {
-    failure = asError(error);
+    return await resultOf(history);
   } finally {
     stop();
   }
-  return history.result(failure);
+}
+
+async function resultOf(history: History): Promise<HistoryResult> {
+  try {
+    await history.run();
+    return history.result(undefined);
+  } catch (error) {
+    return history.result(asError(error));
+  }
 }
 
 /** What a seed surely lets happen, by name. Costs next to nothing against the history itself. */
@@ -92,6 +102,7 @@ class History {
   readonly #people: People;
   readonly #hands: Hands;
   readonly #tidiers: Tidiers;
+  readonly #helpers: Helpers;
   readonly #only: ReadonlySet<number> | undefined;
   readonly #steps: Step[] = [];
   /** Decides within a step, for everybody who acts in it. */
@@ -118,6 +129,7 @@ class History {
     this.#people = new People(this.#world, this.#stepDice);
     this.#hands = new Hands(this.#world, this.#stepDice);
     this.#tidiers = new Tidiers(this.#world, this.#people, this.#stepDice);
+    this.#helpers = { world: this.#world, people: this.#people, hands: this.#hands };
   }
 
   async run(): Promise<void> {
@@ -229,12 +241,11 @@ class History {
     await this.#waitUntil(areWell);
     for (let round = 0; round < 8; round++) {
       const isSettled = (): boolean => this.#isQuiet() && all().every(isSettledVm);
-      if (!(await this.#passUntil(isSettled, convergeMs))) {
+      if (!(await this.#passUntil(isSettled, convergeMs)) && !unlockWaiting(all(), this.#helpers)) {
         throw new Violation(8, `minutes after the last fault ${this.#unsettled()}`);
       }
-      const stuck = all().filter((vm) => !isWell(vm));
-      if (stuck.length === 0) break;
-      remedyAll(stuck, { world, people: this.#people, hands: this.#hands });
+      if (all().every(isWell)) break;
+      remedyAll(all().filter(isStuck), this.#helpers);
       await this.#pass(noticeMs);
       await this.#waitUntil(areWell);
     }
@@ -304,16 +315,17 @@ class History {
   }
 
   async #removeAll(): Promise<void> {
-    const { records } = this.#world;
+    const { world } = this.#helpers;
+    const { records } = world;
     for (const { metadata } of this.#people.standing()) this.#people.delete(metadata.name ?? "");
     await this.#passUntil(() => this.#isQuiet(), 60_000);
-    const world = this.#world;
-    const isOver = (): boolean => [...records.vms.values()].every(isSettledVm);
+    const left = (): VirtualMachine[] => [...records.vms.values()];
+    const isOver = (): boolean => left().every(isSettledVm);
     for (let round = 0; round < 8 && records.vms.size > 0; round++) {
-      if (!(await this.#passUntil(isOver, removeMs))) {
+      if (!(await this.#passUntil(isOver, removeMs)) && !unlockWaiting(left(), this.#helpers)) {
         throw new Violation(8, `minutes after its deletion ${this.#unsettled()}`);
       }
-      remedyAll([...records.vms.values()], { world, people: this.#people, hands: this.#hands });
+      remedyAll(left().filter(isSettledVm), this.#helpers);
       await this.#waitUntil(() => records.vms.size === 0);
     }
     if (records.vms.size > 0) throw new Violation(8, `cannot be deleted: ${this.#unsettled()}`);
@@ -321,8 +333,8 @@ class History {
     this.#demandOrder();
     await this.#passUntil(() => !hasUntold(world), sweptMs);
     demandNothingLeft(world);
-    await demandSilence(this.#world);
-    await this.#passWhile(demandSmall(this.#world));
+    await demandSilence(world);
+    await this.#passWhile(demandSmall(world));
   }
 
   /** Nothing is open, what is held has an owner, and who watched all the time knows it all. */

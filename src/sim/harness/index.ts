@@ -1,4 +1,4 @@
-export { plannedSteps, runHistory } from "./history.ts";
+export { plannedSteps, runHistory, runHistoryAlone } from "./history.ts";
 export type { HistoryResult } from "./history.ts";
 export { laws } from "./violation.ts";
 export { shrink } from "./shrink.ts";

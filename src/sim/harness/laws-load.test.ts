@@ -59,11 +59,18 @@ describe("the law of how much goes on at once", () => {
     assert.deepEqual(counted(names, ["b", "root@pam", "b"]), ["qmstart:1", "qmstart:3"]);
     assert.deepEqual(counted(names, ["b", "b"]), ["qmstart:1", "qmstart:2"]);
   });
+
+  it("does not count an upload of minutes ago, whose task names no machine", () => {
+    const processes = [1, 2].map((pid) => ({ pid, node: "pve1", name: `imgcopy:` }));
+    const tasks = [1, 2].map((pid) => ({ pid, user: "b", type: "imgcopy", startMs: pid * 1000 }));
+    const at = (nowMs: number): number => workersOf(processes, { tasks, user: "b", nowMs }).length;
+    assert.deepEqual([at(3_000), at(70_000)], [1, 0]);
+  });
 });
 
 /** What counts of these workers; of each the user whose task it is, or nobody knows it. */
 function counted(names: string[], users = names.map(() => "b")): string[] {
   const processes = names.map((name, pid) => ({ pid, node: "pve1", name }));
   const tasks = users.map((user, pid) => ({ pid, user }));
-  return workersOf(processes, { tasks, user: "b" }).map(({ name }) => name);
+  return workersOf(processes, { tasks, user: "b", nowMs: 0 }).map(({ name }) => name);
 }

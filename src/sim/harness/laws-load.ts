@@ -42,20 +42,35 @@ export function demandSlots(
 
 /** A process of a cluster, and a task as the cluster remembers it. */
 type ProcessOf = Work & { readonly pid: number };
-type TaskOf = Pick<ClusterState["nodes"][number]["tasks"][number], "pid" | "user" | "endMs">;
+type Task = ClusterState["nodes"][number]["tasks"][number];
+type TaskOf = Pick<Task, "pid" | "user" | "endMs"> & Partial<Pick<Task, "type" | "startMs">>;
+
+/** Until then a new leader waits for what may have become of a request. */
+const knownMs = 62_000;
 
 /**
  * The work of one user among processes: the others are requests that are being answered, guests,
  * and workers of the high availability manager. What nobody remembers counts no more, because
- * nobody can know of it. One machine's work counts once, as a restart and the start that it makes.
+ * nobody can know of it; nor does an upload that takes minutes, because its task names no machine:
+ * whoever began it may be dead. One machine's work counts once, as a restart and the start that it
+ * makes.
  */
 export function workersOf(
   processes: readonly ProcessOf[],
-  { tasks, user }: { readonly tasks: readonly TaskOf[]; readonly user: string },
+  {
+    tasks,
+    user,
+    nowMs,
+  }: { readonly tasks: readonly TaskOf[]; readonly user: string; readonly nowMs: number },
 ): Work[] {
   const workers = processes.filter(({ name }) => /^\w+:/.test(name) && !name.startsWith("guest:"));
   if (workers.length < 2) return [...workers];
-  const own = tasks.filter((task) => task.user === user && task.endMs === undefined);
+  const isLost = ({ type, startMs = nowMs }: TaskOf): boolean => {
+    return type === "imgcopy" && nowMs - startMs > knownMs;
+  };
+  const own = tasks.filter((task) => {
+    return task.user === user && task.endMs === undefined && !isLost(task);
+  });
   const pids = new Set(own.map(({ pid }) => pid));
   // A clone bears the id of its source, of which there may be several.
   const keyOf = ({ name, pid }: ProcessOf): unknown => {

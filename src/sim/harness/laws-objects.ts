@@ -1,7 +1,7 @@
 import type { Claim, VirtualMachine } from "../../api/index.ts";
 import { Patience } from "./laws-retry.ts";
 import { isPaused, isReady, isSaidReady } from "./readiness.ts";
-import type { ClaimChange, Records, VmChange } from "./records.ts";
+import { isHeld, type ClaimChange, type Records, type VmChange } from "./records.ts";
 import type { Site } from "./site.ts";
 import { Violation } from "./violation.ts";
 import type { Wire } from "./wire.ts";
@@ -77,11 +77,11 @@ export class ObjectLaws {
   /** Laws 2 and 3, at every change of a Claim. */
   atClaimChange({ before, after }: ClaimChange): void {
     if (before === undefined) return;
-    const wasHeld = isHeld(before);
+    const wasHeld = isHeld(before.spec);
     if (wasHeld && (after === undefined || after.spec.state === "Quarantined")) {
       this.#demandAbsence(before);
     }
-    if (after === undefined || !isHeld(after)) return;
+    if (after === undefined || !isHeld(after.spec)) return;
     if (wasHeld) demandSameOwner(before, after);
     else this.#demandRested(before);
   }
@@ -215,10 +215,6 @@ function demandOnward(before: VirtualMachine, { metadata, status }: VirtualMachi
   const seen = status?.observedGeneration ?? 0;
   const last = before.status?.observedGeneration ?? 0;
   if (seen < last) throw new Violation(7, `${name} goes back to generation ${seen}`);
-}
-
-function isHeld({ spec }: Claim): boolean {
-  return spec.state === "Reserved" || spec.state === "Bound";
 }
 
 function isLeaving({ metadata }: VirtualMachine): boolean {

@@ -3,7 +3,7 @@ import { decode } from "../../apiserver/index.ts";
 import type { PveRequest } from "../../drivers/proxmox/index.ts";
 import type { Change } from "../../store/index.ts";
 import { isDestroy } from "./laws.ts";
-import type { ObjectChange, Records } from "./records.ts";
+import { isHeld, type ObjectChange, type Records } from "./records.ts";
 import type { GuestVolume, Site } from "./site.ts";
 import { Violation } from "./violation.ts";
 import { subjectOf } from "./wire.ts";
@@ -257,10 +257,6 @@ interface SuspicionEvent {
   readonly lastTimestamp?: string;
   readonly eventTime?: string;
   readonly involvedObject: { readonly name: string };
-}
-
-function isHeld({ state }: Claim["spec"]): boolean {
-  return state === "Reserved" || state === "Bound";
 }
 
 function keyOf({ spec }: Orphan): string {

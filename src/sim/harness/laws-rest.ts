@@ -1,5 +1,6 @@
 import type { Claim } from "../../api/index.ts";
 import type { KubeObject } from "../../kernel/object.ts";
+import { isHeld } from "./records.ts";
 import { Violation } from "./violation.ts";
 
 /** What may have something open: a VirtualMachine, an image, an Orphan. */
@@ -20,8 +21,7 @@ export function demandClosed(objects: Iterable<Acting>): void {
 export function demandHeldFor(claims: Iterable<Claim>, living: Iterable<KubeObject>): void {
   const uids = new Set([...living].map(({ metadata }) => metadata.uid));
   for (const { metadata, spec } of claims) {
-    const isHeld = spec.state === "Reserved" || spec.state === "Bound";
-    if (!isHeld || uids.has(spec.owner.uid)) continue;
+    if (!isHeld(spec) || uids.has(spec.owner.uid)) continue;
     const what = `the Claim ${metadata.name} is ${spec.state}`;
     throw new Violation(2, `all rests, and ${what} for ${spec.owner.name}, which is no more`);
   }

@@ -2,7 +2,7 @@ import type { ClaimSpec, Orphan, VirtualMachine } from "../../api/index.ts";
 import type { PveRequest } from "../../drivers/proxmox/index.ts";
 import { demandSlots, workersOf } from "./laws-load.ts";
 import { isReady } from "./readiness.ts";
-import type { Records } from "./records.ts";
+import { isHeld, type Records } from "./records.ts";
 import type { Origin, Site } from "./site.ts";
 import { Violation } from "./violation.ts";
 import { isCreate, nameOf, subjectOf } from "./wire.ts";
@@ -14,7 +14,7 @@ const stormMost = 24;
 /** And so are more calls of one cluster, or of the API by one program, reads and all. */
 const callsMs = 60_000;
 const callsMost = 620;
-const asksMost = 380;
+const asksMost = 480;
 /** For how long a person's word that a disk may go counts: it may be undone while it is done. */
 const wordMs = 300_000;
 
@@ -174,8 +174,7 @@ export class Laws {
 
   #holderOf(site: Site, id: string): ClaimSpec["owner"] | undefined {
     const claim = this.#records.claimOf(site.name, id)?.spec;
-    const isHeld = claim?.state === "Reserved" || claim?.state === "Bound";
-    return isHeld ? claim.owner : undefined;
+    return claim !== undefined && isHeld(claim) ? claim.owner : undefined;
   }
 
   #hasIntent({ namespace, name, uid }: ClaimSpec["owner"]): boolean {
@@ -199,18 +198,9 @@ export class Laws {
     const limits = this.#records.hypervisors.get(name)?.spec;
     if (limits === undefined) return;
     const tasks = state.nodes.flatMap((node) => node.tasks);
-    // What is destroyed for an Orphan takes no slot.
-    const own = processes.list().filter((work) => !this.#isOrphans(name, work.name));
-    const workers = workersOf(own, { tasks, user });
+    const nowMs = model.cluster.clock.nowMs();
+    const workers = workersOf(processes.list(), { tasks, user, nowMs });
     demandSlots(name, workers, { limits, volumes: state.volumes });
-  }
-
-  #isOrphans(site: string, work: string): boolean {
-    return [...this.#records.orphans.values()].some(({ spec, status }) => {
-      if (spec.hypervisor !== site || status?.operation === undefined) return false;
-      const id = /vm-(\d+)-/.exec(spec.externalId)?.[1] ?? spec.externalId;
-      return new RegExp(`:${id}(@|$)`).test(work);
-    });
   }
 
   #demandOneEach(): void {

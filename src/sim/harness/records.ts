@@ -146,3 +146,8 @@ function read(entry: Entry): never {
   // cast: the API wrote it, and whoever reads it knows from which bucket it is.
   return decode(entry) as never;
 }
+
+/** Somebody has it. Said here once more: what holds a program to its laws does not ask it. */
+export function isHeld({ state }: Claim["spec"]): boolean {
+  return state === "Reserved" || state === "Bound";
+}

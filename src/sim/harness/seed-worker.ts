@@ -1,6 +1,6 @@
 import { assert } from "../../kernel/assert.ts";
 import { parentPort } from "node:worker_threads";
-import { runHistory } from "./history.ts";
+import { runHistoryAlone } from "./history.ts";
 
 /** What one seed came to, as a worker tells it. */
 export interface SeedReport {
@@ -24,7 +24,7 @@ port.on("message", (seed: number) => {
 
 async function report(seed: number): Promise<void> {
   const before = process.threadCpuUsage();
-  const { events, simulatedMs, failure } = await runHistory({ seed });
+  const { events, simulatedMs, failure } = await runHistoryAlone({ seed });
   const { user, system } = process.threadCpuUsage(before);
   const cpuMs = (user + system) / 1000;
   const answer: SeedReport = { seed, events, simulatedMs, cpuMs, failure: failure?.message };

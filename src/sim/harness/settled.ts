@@ -6,6 +6,11 @@ export function isWell(vm: VirtualMachine): boolean {
   return isReady(vm) && !isDeleting(vm) && isSettledVm(vm) && vm.status?.failure === undefined;
 }
 
+/** Stopped by something that time alone will not mend. */
+export function isStuck(vm: VirtualMachine): boolean {
+  return isSettledVm(vm) && !isWell(vm);
+}
+
 /** Ready, or stopped by something that it names and that time alone will not mend. */
 export function isSettledVm(vm: VirtualMachine): boolean {
   if (isPaused(vm)) return false;

@@ -1,4 +1,4 @@
-import { runHistory, type HistoryResult } from "./history.ts";
+import { runHistoryAlone, type HistoryResult } from "./history.ts";
 import type { Step } from "./script.ts";
 import { Violation } from "./violation.ts";
 
@@ -22,14 +22,14 @@ export interface Shrunk {
  * single ones, as long as the same law is still broken. Nothing if the seed breaks no law.
  */
 export async function shrink(seed: number): Promise<Shrunk | undefined> {
-  const whole = await runHistory({ seed });
+  const whole = await runHistoryAlone({ seed });
   if (whole.failure === undefined) return undefined;
   const wanted = nameOf(whole.failure);
   let steps = whole.steps.map(({ index }) => index);
   let runs = 1;
   const stillFails = async (indexes: readonly number[]): Promise<boolean> => {
     runs += 1;
-    const { failure } = await runHistory({ seed, only: new Set(indexes) });
+    const { failure } = await runHistoryAlone({ seed, only: new Set(indexes) });
     return failure !== undefined && nameOf(failure) === wanted;
   };
   for (let size = Math.ceil(steps.length / 2); size >= 1; size = Math.floor(size / 2)) {
@@ -37,7 +37,7 @@ export async function shrink(seed: number): Promise<Shrunk | undefined> {
   }
   const trace: string[] = [];
   const listen = (line: string): void => void (isTold(line) && trace.push(line));
-  const short = await runHistory({ seed, only: new Set(steps), listen });
+  const short = await runHistoryAlone({ seed, only: new Set(steps), listen });
   return describe(whole, short, { runs: runs + 1, trace });
 }
 

@@ -135,6 +135,10 @@ export class Site {
     cluster.timing = { ...this.#timing, startMs: startMs + byMs, stopMs: stopMs + byMs };
   }
 
+  isWorkedOn(id: string): boolean {
+    return this.model.cluster.processes.list().some(({ name }) => name.includes(id));
+  }
+
   text(id: string): string | undefined {
     return this.model.cluster.state.guests[id]?.text;
   }

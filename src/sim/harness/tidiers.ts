@@ -4,6 +4,7 @@ import type { Dice } from "./dice.ts";
 import type { Hands } from "./hands.ts";
 import type { People } from "./people.ts";
 import { isPaused } from "./readiness.ts";
+import { isHeld } from "./records.ts";
 import type { Site } from "./site.ts";
 import { Violation } from "./violation.ts";
 import type { World } from "./world.ts";
@@ -82,8 +83,7 @@ export class Tidiers {
     const { claims, vms } = this.#world.records;
     const living = new Set([...vms.values()].map(({ metadata }) => metadata.uid));
     return [...claims.values()].filter(({ spec }) => {
-      const isHeld = spec.state === "Reserved" || spec.state === "Bound";
-      return isHeld && spec.role !== "Keeper" && !living.has(spec.owner.uid);
+      return isHeld(spec) && spec.role !== "Keeper" && !living.has(spec.owner.uid);
     });
   }
 
