@@ -34,6 +34,7 @@ export const keptSeeds: readonly { readonly seed: number; readonly found: string
       "a volume that a list missed for a minute was taken for the machine's own, and destroyed",
   },
   { seed: 6401, found: "a keeper whose creation arrived twice was taken for a stranger's" },
+  { seed: 9041, found: "what was begun on a machine that somebody replaced stayed open for ever" },
   { seed: 10_940, found: "a machine stopped twice between ticks was left off" },
   { seed: 11_121, found: "a machine without its own disk waited for an image" },
   { seed: 12_037, found: "three stuck on one stranger, and the remedy of one belied the others" },

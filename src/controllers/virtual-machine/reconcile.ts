@@ -1,5 +1,6 @@
 import { finalizers, virtualMachineKind, vmConditions, vmReasons } from "../../api/index.ts";
 import type { ClaimSpec, VirtualMachine } from "../../api/index.ts";
+import type { Seen } from "../../hypervisor/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
 import { addFinalizer, again, settled, stalled, type Outcome } from "../../runtime/index.ts";
 import { refuseAdditions } from "./additions.ts";
@@ -24,6 +25,7 @@ import {
   annotationOf,
   isDeleting,
   releaseSlots,
+  settle,
   writeView,
   type ConnectedTurn,
   type Turn,
@@ -107,6 +109,7 @@ async function observeAndPlan(
   const isPowerUnasked = !needsPower(turn, claim.spec);
   const seen = await see(turn, claim, isPowerUnasked);
   turn.seen = seen;
+  if (open !== undefined && isPointless(turn, open, seen)) settle(turn);
   const input: PlanInput = {
     declared,
     claim: claim.spec,
@@ -129,6 +132,19 @@ async function observeAndPlan(
   };
   const next = await lookCloser(turn, input, await recordAndPlan(turn, input));
   return act(turn, next, declaring.value);
+}
+
+/**
+ * What was begun on a machine that stood, and that is gone or another's by now: when it can no longer
+ * take effect, nothing is left to find out about it.
+ */
+function isPointless(
+  { claim, deps }: ConnectedTurn,
+  { deadlineMs }: OpenOperation,
+  { at }: Seen,
+): boolean {
+  const isGone = at === "foreign" || at === "absent";
+  return isGone && claim?.spec.everStood === true && deps.clock.nowMs() >= deadlineMs;
 }
 
 /** The pool at the last glance, if the machine was in it. */
