@@ -35,6 +35,7 @@ export const keptSeeds: readonly { readonly seed: number; readonly found: string
   },
   { seed: 6401, found: "a keeper whose creation arrived twice was taken for a stranger's" },
   { seed: 9041, found: "what was begun on a machine that somebody replaced stayed open for ever" },
+  { seed: 9440, found: "a new disk got the name of a renamed one, and the machine booted from it" },
   { seed: 10_940, found: "a machine stopped twice between ticks was left off" },
   { seed: 11_121, found: "a machine without its own disk waited for an image" },
   { seed: 12_037, found: "three stuck on one stranger, and the remedy of one belied the others" },

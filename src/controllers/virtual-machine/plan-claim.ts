@@ -87,11 +87,15 @@ function knownVolumes(declared: Declared, claim: ClaimSpec, machine: Machine): C
   const describe = (volume: ClaimVolume, sizeBytes: number | undefined): ClaimVolume => {
     return described(volume, said, sizeBytes);
   };
+  const anew: ClaimVolume[] = [];
   const kept = old.flatMap((volume): ClaimVolume[] => {
     const seen = machine.volumes.find(({ id }) => id === volume.id);
     // What was in its memory goes with every resume, and gets another name with every suspend.
     if (seen === undefined) return volume.role === "State" ? [] : [volume];
-    return [describe({ ...asSeen(volume, seen), state: seen.state }, seen.sizeBytes)];
+    const now = describe({ ...asSeen(volume, seen), state: seen.state }, seen.sizeBytes);
+    if (now.disk === volume.disk || volume.disk === undefined) return [now];
+    anew.push(now);
+    return [];
   });
   const added = machine.volumes
     .filter(({ id, isOwn }) => isOwn || taken.includes(id))
@@ -102,7 +106,8 @@ function knownVolumes(declared: Declared, claim: ClaimSpec, machine: Machine): C
       const volume = { id, role, storage, state, ...(disk === undefined ? {} : { disk }) };
       return describe(volume, sizeBytes);
     });
-  return [...kept, ...added];
+  // The first disk is the one that the machine boots from: what has its name now is the newest.
+  return [...kept, ...added, ...anew];
 }
 
 /**
