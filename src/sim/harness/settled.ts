@@ -13,14 +13,18 @@ export function isStuck(vm: VirtualMachine): boolean {
 
 /** Ready, or stopped by something that it names and that time alone will not mend. */
 export function isSettledVm(vm: VirtualMachine): boolean {
-  if (isPaused(vm)) return false;
-  const { operation, failure, plan, waitingFor } = vm.status ?? {};
-  // Its turn comes by itself.
-  if (waitingFor?.kind === "Leader" || waitingFor?.kind === "Slot") return false;
+  if (isPaused(vm) || isInLine(vm)) return false;
+  const { operation, failure, plan } = vm.status ?? {};
   // Changes that wait for a person's word.
   if (plan !== undefined && !isDeleting(vm)) return true;
   if (isReady(vm) && !isDeleting(vm) && failure === undefined) return operation === undefined;
   return isStalled(vm) && vm.status?.observedGeneration === vm.metadata.generation;
+}
+
+/** Its turn comes by itself. */
+function isInLine({ status }: VirtualMachine): boolean {
+  const { kind } = status?.waitingFor ?? {};
+  return kind === "Leader" || kind === "Slot";
 }
 
 function isStalled({ status }: VirtualMachine): boolean {
