@@ -135,8 +135,8 @@ async function observeAndPlan(
 }
 
 /**
- * What was begun on a machine that stood, and that is gone or another's by now: when it can no longer
- * take effect, nothing is left to find out about it.
+ * What was begun on a machine that stood, and that is gone or another's by now: when it can no
+ * longer take effect, nothing is left to find out about it.
  */
 function isPointless(
   { claim, deps }: ConnectedTurn,

@@ -13,7 +13,7 @@ export function isStuck(vm: VirtualMachine): boolean {
 
 /** Ready, or stopped by something that it names and that time alone will not mend. */
 export function isSettledVm(vm: VirtualMachine): boolean {
-  if (isPaused(vm) || isInLine(vm)) return false;
+  if (isHeldUp(vm)) return false;
   const { operation, failure, plan } = vm.status ?? {};
   // Changes that wait for a person's word.
   if (plan !== undefined && !isDeleting(vm)) return true;
@@ -21,10 +21,10 @@ export function isSettledVm(vm: VirtualMachine): boolean {
   return isStalled(vm) && vm.status?.observedGeneration === vm.metadata.generation;
 }
 
-/** Its turn comes by itself. */
-function isInLine({ status }: VirtualMachine): boolean {
-  const { kind } = status?.waitingFor ?? {};
-  return kind === "Leader" || kind === "Slot";
+/** By a person's word, or in a line in which its turn comes by itself. */
+function isHeldUp(vm: VirtualMachine): boolean {
+  const { kind } = vm.status?.waitingFor ?? {};
+  return isPaused(vm) || kind === "Leader" || kind === "Slot";
 }
 
 function isStalled({ status }: VirtualMachine): boolean {
