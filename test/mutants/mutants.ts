@@ -55,6 +55,16 @@ const ownership: readonly Mutant[] = [
     ],
   },
   {
+    name: "believes at once that volumes in its way are gone",
+    edits: [
+      {
+        file: `${controller}/in-the-way.ts`,
+        find: "return sinceMs !== undefined && nowMs - sinceMs < absenceMs ? [volume] : [];",
+        replace: "return sinceMs === nowMs - absenceMs ? [volume] : [];",
+      },
+    ],
+  },
+  {
     name: "switches whatever stands under the id on and off",
     edits: [
       {
