@@ -124,7 +124,7 @@ const ownership: readonly Mutant[] = [
       },
       {
         file: `${driver}/preflight.ts`,
-        find: "    ...(before.ok ? leftoversOf(before.value, draft) : [before.failure]),\n",
+        find: "    ...(before.ok ? leftoversOf(inTheWay, draft) : [before.failure]),\n",
         replace: "",
       },
     ],

@@ -21,6 +21,9 @@ describe("what a status may say", () => {
     assert.equal(waits({ updatePolicy: "Reboot", powerState: "Running" }, "False"), false);
     assert.equal(waits({ updatePolicy: "PowerOff", powerState: "Stopped" }, "False"), false);
     assert.equal(waits({ updatePolicy: "Reboot", powerState: "Suspended" }, "False"), true);
+    const off = vm({ updatePolicy: "Reboot", powerState: "Stopped" }, {}) as VirtualMachine;
+    const conditions = [{ type: "Synced", status: "False", reason: "RestartRequired" }] as never;
+    assert.equal(mayWait({ ...off, status: { conditions } }), true);
   });
 
   it("nothing is Ready in the words that say that its hypervisor did not answer", () => {

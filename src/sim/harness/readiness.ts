@@ -14,14 +14,16 @@ export function isSaidReady({ status }: Pick<VirtualMachine, "status">): boolean
 
 /**
  * Whether a machine may be otherwise than declared, at rest: it says so, and it is declared that
- * nobody restarts it for that, or it is suspended and keeps its form with its memory.
+ * nobody restarts it for that, or it is suspended and keeps its form with its memory; or it went
+ * off, and is to stay so, before it was restarted for what its next start brings.
  */
 export function mayWait({ spec, status }: VirtualMachine): boolean {
-  const isSaid = status?.conditions?.some(({ type, status: is }) => {
+  const said = status?.conditions?.find(({ type, status: is }) => {
     return type === "Synced" && is === "False";
   });
-  const isAllowed = spec.updatePolicy === "Live" || spec.powerState === "Suspended";
-  return isSaid === true && isAllowed;
+  const isOff = spec.powerState === "Stopped" && said?.reason === "RestartRequired";
+  const isAllowed = spec.updatePolicy === "Live" || spec.powerState === "Suspended" || isOff;
+  return said !== undefined && isAllowed;
 }
 
 export function isPaused({ metadata }: Pick<VirtualMachine, "metadata">): boolean {
