@@ -39,5 +39,10 @@ export const keptSeeds: readonly { readonly seed: number; readonly found: string
   { seed: 10_940, found: "a machine stopped twice between ticks was left off" },
   { seed: 11_121, found: "a machine without its own disk waited for an image" },
   { seed: 12_037, found: "three stuck on one stranger, and the remedy of one belied the others" },
+  {
+    seed: 14_620,
+    found: "a machine without a source that was made anew did not boot from its disk",
+  },
+  { seed: 15_531, found: "a keeper was forgotten while the request that makes it was on its way" },
   { seed: 20_059, found: "a machine replaced while it was looked at was called missing" },
 ];

@@ -57,10 +57,17 @@ export async function resolveVm(turn: ConnectedTurn, node: string | undefined): 
 /** The value of an answer; or the other one, and the failure is noted. */
 type Take = <T>(answer: Answer<T>, otherwise: T) => T;
 
-function firstDiskOf({ claim }: ConnectedTurn): string | undefined {
+/** Of a machine that has no disk yet, as one that is made anew, it is the first that it gets. */
+function firstDiskOf({ claim, vm }: ConnectedTurn): string | undefined {
   const { origin, volumes = [] } = claim?.spec ?? {};
   if (origin !== "Created") return undefined;
-  return volumes.find(({ role, disk }) => role === "Disk" && disk !== undefined)?.disk;
+  const first = volumes.find(({ role, disk }) => role === "Disk" && disk !== undefined);
+  return (first ?? firstDeclared(vm))?.disk;
+}
+
+function firstDeclared({ spec }: VirtualMachine): { readonly disk: string } | undefined {
+  const first = spec.disks?.find(({ state }) => state !== "Absent");
+  return first && { disk: first.name };
 }
 
 /** What the image says of itself counts when the machine is made, and is then the machine's own. */

@@ -69,6 +69,7 @@ export interface Cloning {
 
 /** An operation of which nobody knows whether it happened, or still will. */
 export interface OpenOperation {
+  readonly step?: string;
   readonly intent: string;
   readonly deadlineMs: number;
 }

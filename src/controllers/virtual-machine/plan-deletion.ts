@@ -31,6 +31,7 @@ export function planVmDeletion(input: PlanInput, claim: ClaimSpec, machine: Mach
   if (handed !== undefined) return handed;
   const found = accountFor(input, claim);
   if (found !== undefined) return found;
+  if (isKeeperComing(input)) return waitForOpen(input);
   const volumes = machine.volumes.filter(({ isOwn }) => isOwn).map(({ id }) => id);
   const operation = { kind: "destroy", claim, at, volumes } as const;
   const intent = `${destroyIntent(claim.externalId)} with ${volumes.length} volumes.`;
@@ -63,6 +64,7 @@ function planVmStill(
 }
 
 function planVmRelease(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
+  if (isKeeperComing(input)) return waitForOpen(input);
   // Left as it is, it could not be written to, or would start from that memory one day.
   const awake = planVmAwake(input, claim, machine) ?? accountFor(input, claim);
   const found = awake ?? planVmSeedLoose(input, claim, machine);
@@ -75,6 +77,12 @@ function planVmRelease(input: PlanInput, claim: ClaimSpec, machine: Machine): Ne
   const operation = { kind: "release", claim, at: basisOf(machine) } as const;
   const intent = "Let the machine go: it stays, and is no longer Berth's.";
   return stepOrWait(input, { name: "Release", operation, intent }, machine.lock);
+}
+
+/** A keeper that is not needed any more, and whose creation may still arrive. */
+function isKeeperComing(input: PlanInput): boolean {
+  const isThere = input.keeper?.seen.at === "ours";
+  return isUnsettled(input) && input.open?.step === "MakeKeeper" && !isThere;
 }
 
 /**

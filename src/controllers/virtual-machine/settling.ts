@@ -45,7 +45,8 @@ export async function settleOperation(
   const task = await taskOf(turn, operation);
   if (!task.ok) return failUnseen(turn, task.failure);
   if (task.value !== undefined) return lookAtTask(turn, operation, task.value);
-  return { intent: operation.intent, deadlineMs: deadlineOf(turn, operation) };
+  const { step, intent } = operation;
+  return { step, intent, deadlineMs: deadlineOf(turn, operation) };
 }
 
 /**
@@ -160,7 +161,7 @@ function openStill(
   if (view.state !== "lost" || view.mayRun !== true) return undefined;
   const deadlineMs = deadlineOf(turn, operation);
   if (turn.deps.clock.nowMs() >= deadlineMs) return undefined;
-  return { intent: operation.intent, deadlineMs };
+  return { step: operation.step, intent: operation.intent, deadlineMs };
 }
 
 /**

@@ -14,7 +14,7 @@ import { isDeleting, isSettledVm, isStuck, isWell, tellVm } from "./settled.ts";
 import { Tidiers } from "./tidiers.ts";
 import { demandSameAsPlain } from "./twin.ts";
 import { nextTurn } from "./turns.ts";
-import { healWorld, troubleMenu } from "./troubles.ts";
+import { disarm, healWorld, troubleMenu } from "./troubles.ts";
 import { asError, Violation } from "./violation.ts";
 import { World, type Home, type WorldOptions } from "./world.ts";
 
@@ -43,7 +43,7 @@ export interface HistoryResult {
 /** A history of few events is given more trouble: with its end it has at least 300. */
 const troubleEventsLeast = 250;
 /** Far more than any history needs: whoever gets there repeats itself. */
-const eventsMost = 12_000;
+const eventsMost = 20_000;
 /** To make everything once more takes a fifth of a history, so it is done for one in so many. */
 const plainEvery = 20;
 const convergeMs = 40 * 60_000;
@@ -255,8 +255,10 @@ class History {
       demandSpec(vm, world);
     }
     await restOfCleanUp(world, this.#tidiers, this.#passing);
+    const rearm = disarm(world);
     await this.#demandRest();
     if (this.#seed % plainEvery === 0) await demandSameAsPlain(world, this.#options);
+    rearm();
   }
 
   /** What no list of a hypervisor shows is seen within the hour, or when somebody asks. */

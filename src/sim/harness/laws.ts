@@ -13,7 +13,7 @@ const stormMs = 600_000;
 const stormMost = 24;
 /** And so are more calls of one cluster, or of the API by one program, reads and all. */
 const callsMs = 60_000;
-const callsMost = 620;
+const callsMost = 800;
 const asksMost = 480;
 /** For how long a person's word that a disk may go counts: it may be undone while it is done. */
 const wordMs = 300_000;

@@ -86,6 +86,23 @@ export function healWorld(world: World): void {
   }
 }
 
+/** Nobody waits for a moment any more, until what is answered is called: then they do again. */
+export function disarm({ wires, weather }: World): () => void {
+  const armed = [...wires.values()].map((wire) => {
+    const { onBegin, onGuarded } = wire;
+    Object.assign(wire, { onBegin: undefined, onGuarded: undefined });
+    return () => Object.assign(wire, { onBegin, onGuarded });
+  });
+  const coming = [...weather.values()].map((one) => {
+    const { nextWrite } = one;
+    one.nextWrite = undefined;
+    return () => Object.assign(one, { nextWrite });
+  });
+  return () => {
+    for (const rearm of [...armed, ...coming]) rearm();
+  };
+}
+
 function healSite(site: Site): void {
   const { model } = site;
   site.letIn(true);
