@@ -105,7 +105,8 @@ export class Laws {
       throw new Violation(5, `${what()} by ${sender}, and ${leader} leads`);
     }
     const owner = this.#demandIntent(site, request, what);
-    demandGentle(request, kindsGoMs, what);
+    // A keeper that gave its disk back is empty, and goes whatever becomes of the kinds.
+    demandGentle(request, this.#isKeeper(site, id) ? 0 : kindsGoMs, what);
     demandOwn(request, site.guests.get(id), what);
     if (isCreate(request)) {
       if (!this.#isKeeper(site, id)) this.#demandWish(owner, what);
