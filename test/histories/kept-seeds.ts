@@ -44,5 +44,6 @@ export const keptSeeds: readonly { readonly seed: number; readonly found: string
     found: "a machine without a source that was made anew did not boot from its disk",
   },
   { seed: 15_531, found: "a keeper was forgotten while the request that makes it was on its way" },
+  { seed: 18_240, found: "a disk that only waited to be there could not be handed over" },
   { seed: 20_059, found: "a machine replaced while it was looked at was called missing" },
 ];

@@ -6,7 +6,8 @@ import { formatSize, parseSize } from "../translate/sizes.ts";
 import { parseVolume } from "../translate/volumes.ts";
 import { parseProperties, property } from "../wire/property-string.ts";
 import { begunOf, refused } from "./begun.ts";
-import { standAt, type Standing } from "./standing.ts";
+import { standAt } from "./standing.ts";
+import { writeAgain, type Drive } from "./write-again.ts";
 
 /** Grows to an absolute size, which is safe to repeat; "+5G" would not be. */
 export async function grow(context: DriverContext, operation: Grow, fence: Fence): Promise<Begun> {
@@ -19,8 +20,6 @@ export async function grow(context: DriverContext, operation: Grow, fence: Fence
   if (slot === undefined || text === undefined) {
     return { outcome: "changed", detail: `there is no disk ${disk}` };
   }
-  // Nothing knows a drive that only waits to be there. Of a machine that is off, every change
-  // applies all that waits.
   if (config.pending.keys.includes(slot)) {
     return await writeAgain(context, { slot, text, standing: stood.standing }, fence);
   }
@@ -41,24 +40,12 @@ export async function grow(context: DriverContext, operation: Grow, fence: Fence
   return begunOf(result, `grow the disk ${disk} of VM ${place.externalId}`);
 }
 
-async function writeAgain(
-  context: DriverContext,
-  { slot, text, standing: { place, config } }: Correction["drive"],
-  fence: Fence,
-): Promise<Begun> {
-  const params = { [slot]: text, digest: config.digest };
-  const path = machinePath(place, "/config");
-  const result = await context.api.write("PUT", { path, params }, () => fence.mayWrite());
-  const begun = begunOf(result, `attach the drive ${slot} of VM ${place.externalId}`);
-  return begun.outcome === "done" ? { outcome: "progressed" } : begun;
-}
-
 function sizeOf(drive: string): number {
   return parseSize(property(parseProperties(drive, "file"), "size") ?? "") ?? 0;
 }
 
 interface Correction {
-  readonly drive: { readonly slot: string; readonly text: string; readonly standing: Standing };
+  readonly drive: Drive;
   readonly disk: string;
   readonly sizeBytes: number;
 }

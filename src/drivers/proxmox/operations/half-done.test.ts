@@ -32,6 +32,29 @@ describe("a change that was written down and cut short before it was applied", (
     assert.deepEqual(server.writes[0]?.params, { scsi0: drive, digest: "d1" });
   });
 
+  it("of a disk: it is applied before it is handed over", async () => {
+    const keeper = { ...claim, externalId: "777" };
+    const disks = { data: "scsi0" };
+    const kept = {
+      ...config,
+      description: writeMark("", markFor(keeper, { disks, networks: {} })),
+    };
+    const volume = `zfs:vm-${id}-disk-0`;
+    const listed = [{ volid: volume, vmid: Number(id), content: "images", size: 1 }];
+    const server = new ScriptedServer({
+      [`GET ${at}/config`]: data(config),
+      [`GET ${at}/pending`]: data([{ key: "scsi0", pending: drive }]),
+      "GET /nodes/pve1/qemu/777/config": data(kept),
+      "GET /nodes/pve1/storage/zfs/content": data(listed),
+      [`PUT ${at}/config`]: data(null),
+    });
+    const to = { claim: keeper, at: here.at, disk: "data" };
+    const operation = { kind: "handOver", ...here, volume, to } as const;
+    const begun = await driverOn(server).begin(operation, open);
+    assert.deepEqual(begun, { outcome: "progressed" });
+    assert.deepEqual(server.writes[0]?.params, { scsi0: drive, digest: "d1" });
+  });
+
   it("of a lock: it still locks", async () => {
     const server = new ScriptedServer({
       [`GET ${at}/config`]: data(config),

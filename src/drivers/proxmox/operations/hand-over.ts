@@ -9,6 +9,7 @@ import { begunOf, refused } from "./begun.ts";
 import { send } from "./change.ts";
 import { notStamped } from "./config-change.ts";
 import { standAt, type Standing } from "./standing.ts";
+import { writeAgain } from "./write-again.ts";
 
 /** A volume on its way, between two machines that were both proven ours. */
 interface Way {
@@ -51,8 +52,12 @@ async function begin(context: DriverContext, way: Way, fence: Fence): Promise<Be
   const { volume, to } = operation;
   const held = drivesOf(giver.config).find(([, text]) => volumesOf(text).includes(volume));
   if (held === undefined) return refused(notHeld(operation));
+  const [disk, text] = held;
+  if (giver.config.pending.keys.includes(disk)) {
+    return await writeAgain(context, { slot: disk, text, standing: giver }, fence);
+  }
   const params = {
-    disk: held[0],
+    disk,
     "target-vmid": to.claim.externalId,
     "target-disk": slot,
     digest: giver.config.digest,
