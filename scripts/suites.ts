@@ -161,12 +161,14 @@ export const suites: readonly Suite[] = [
     proves: "somebody else's JavaScript client works against the simulated Proxmox",
     work: alone("test/real/clients/cv4pve.test.ts"),
     minutes: 1,
+    long: true,
   },
   {
     name: "proxmoxer",
     proves: "the Python library proxmoxer works against the simulated Proxmox",
     work: alone("test/real/clients/proxmoxer.test.ts"),
     minutes: 2,
+    long: true,
     needs: [proxmoxer],
   },
   {
