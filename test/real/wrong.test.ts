@@ -164,9 +164,16 @@ const wrongs: readonly Wrong[] = [
     says: /^Volumes of an earlier machine stand under the id 501: local-zfs:vm-501-disk-0\. /,
     deepest: /^1\. virtualmachine\.berth\.dev\/leftover: OrphanedVolumes$/,
     todo: /berth orphans destroy local-zfs:vm-501-disk-0/,
-    mend: () => {
-      const volume = encodeURIComponent("local-zfs:vm-501-disk-0");
-      return simulator.write("DELETE", `/nodes/pve1/storage/local-zfs/content/${volume}`);
+    mend: async () => {
+      const volume = "local-zfs:vm-501-disk-0";
+      const path = `/nodes/pve1/storage/local-zfs/content/${encodeURIComponent(volume)}`;
+      await simulator.write("DELETE", path);
+      await until(async () => !(await volumesThere()).includes(volume), "the end of the volume");
+      // Without a person's word that it is gone, it is believed after ten minutes.
+      const annotations = { "berth.dev/reconcile-at": "now" };
+      await patch(http, `${api}/namespaces/default/virtualmachines/leftover`, {
+        metadata: { annotations },
+      });
     },
   },
   {
