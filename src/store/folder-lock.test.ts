@@ -24,15 +24,20 @@ describe("the lock of a folder", () => {
     assert.deepEqual(readdirSync(folder), ["lock"]);
   });
 
-  it("is refused to a second process, and dies with the first one at kill -9", async () => {
+  it("is refused to a second process, and dies with the first one at kill -9", async (test) => {
     const folder = join(root, "shared");
+    // The result of lockFolder is dropped and garbage is collected: the lock stays all the same.
     const script = `
       import { lockFolder } from ${JSON.stringify(new URL("./folder-lock.ts", import.meta.url))};
       lockFolder(${JSON.stringify(folder)});
+      await new Promise((resolve) => setImmediate(resolve));
+      gc();
       console.log("locked");
       process.stdin.resume();
     `;
-    const holder = spawn(process.execPath, ["--input-type=module", "--eval", script]);
+    const args = ["--expose-gc", "--input-type=module", "--eval", script];
+    const holder = spawn(process.execPath, args);
+    test.after(() => holder.kill("SIGKILL"));
     await once(holder.stdout, "data");
     assert.throws(() => lockFolder(folder), { message: new RegExp(`pid ${holder.pid}`) });
     holder.kill("SIGKILL");

@@ -12,6 +12,12 @@ export interface FolderLock {
 }
 
 /**
+ * Every database that holds a lock, until it is released. Garbage collection closes a database
+ * that nothing refers to, and the lock would go with it although its process is alive.
+ */
+const heldDatabases = new Set<DatabaseSync>();
+
+/**
  * Keeps every other process away from a data folder, which is made if need be, until `release` or
  * the end of this process, however it ends. Throws a StoreError with the code Locked if another
  * process, or this one, has it.
@@ -32,9 +38,10 @@ export function lockFolder(folder: string): FolderLock {
   // The number is for people only. It is a file of its own: whoever opens and closes the locked
   // file by other means than SQLite's drops the lock of its process with that (POSIX).
   writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 });
+  heldDatabases.add(database);
   return {
     release: () => {
-      if (!database.isOpen) return;
+      if (!heldDatabases.delete(database)) return;
       rmSync(pidFile, { force: true });
       database.close();
     },
