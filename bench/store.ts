@@ -16,6 +16,7 @@ const value = new TextEncoder().encode(JSON.stringify({ spec: "x".repeat(2_000) 
 const clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
+  bootId: "bench",
   after: () => () => {},
 };
 

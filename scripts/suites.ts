@@ -42,7 +42,7 @@ export const suites: readonly Suite[] = [
     name: "unit",
     proves: "each part does what it says, without clock, network or disk",
     work: { kind: "tests", files: ["{src,scripts}/**/*.test.ts"], processes: "shared" },
-    minutes: 2.5,
+    minutes: 4,
     fast: true,
   },
   {
@@ -184,6 +184,13 @@ export const suites: readonly Suite[] = [
     proves: "no law is broken in deterministic histories of crashes, lost replies and strangers",
     work: alone("test/histories.test.ts"),
     minutes: 10,
+    random: "BERTH_SEEDS_FROM",
+  },
+  {
+    name: "upgrade",
+    proves: "a data folder of 0.1 goes on with this release, without an effect on any VM",
+    work: alone("test/upgrade.test.ts"),
+    minutes: 1,
   },
   {
     name: "stories",
@@ -197,12 +204,13 @@ export const suites: readonly Suite[] = [
       "every step repeated, failed, cut off or deleted at any effect leaves the cluster as it was",
     work: { kind: "tests", files: ["test/saga/*.test.ts"], processes: "beside" },
     minutes: 8,
+    random: "BERTH_STRIKES_FROM",
   },
   {
     name: "mutants",
-    proves: "the histories notice every safety line that is broken on purpose",
+    proves: "tests or histories notice every guard and safety line that is broken on purpose",
     work: alone("test/mutants.test.ts"),
-    minutes: 4,
+    minutes: 12,
     long: true,
   },
   {
@@ -264,6 +272,15 @@ export const suites: readonly Suite[] = [
       "the controllers keep their word on a real Kubernetes API, also when the leader is killed",
     work: alone("test/real/kube-apiserver.test.ts"),
     minutes: 6,
+    long: true,
+    needs: [kubectl, kubeApiserver],
+  },
+  {
+    name: "kube-upgrade",
+    proves:
+      "an installation of 0.1 on a real Kubernetes API is upgraded in the middle of its work without an effect on any VM",
+    work: alone("test/real/kube-upgrade.test.ts"),
+    minutes: 4,
     long: true,
     needs: [kubectl, kubeApiserver],
   },

@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
 import { killAllGroups } from "./runner/group.ts";
 import { closing, type RunResult, suiteLine } from "./runner/report.ts";
@@ -58,18 +59,34 @@ async function runAll(chosen: readonly Suite[], options: RunOptions): Promise<nu
   };
   process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
   for (const suite of chosen) {
-    const startMs = performance.now();
     showProgress(`${suite.name} …`);
-    const result = await runOrSkip(suite, options);
-    const tookMs = performance.now() - startMs;
-    run.suites.push({ suite, result, tookMs });
+    const repeat = chooseFor(suite);
+    const startMs = performance.now();
+    const unprovided = await provideFor(suite, options);
+    const providedMs = performance.now() - startMs;
+    const result = unprovided ?? (await runSuite(suite));
+    const tookMs = performance.now() - startMs - providedMs;
+    run.suites.push({ suite, result });
     showProgress("");
-    console.log(suiteLine(suite, result, tookMs));
+    console.log(suiteLine(suite, result, { tookMs, providedMs }));
+    if (repeat !== undefined) console.log(`${"".padEnd(12)} the same again: ${repeat}`);
   }
   return close();
 }
 
-async function runOrSkip(suite: Suite, { withLong }: RunOptions): Promise<SuiteResult> {
+/** Chooses what a suite leaves to chance, for its processes; answers how to have the same again. */
+function chooseFor({ name, random }: Suite): string | undefined {
+  if (random === undefined) return undefined;
+  const value = process.env[random] ?? String(randomInt(1, 900_000_000));
+  process.env[random] = value;
+  return `${random}=${value} npm test -- ${name}`;
+}
+
+/** Provides what a suite needs. Returns its result where it cannot run or is not to. */
+async function provideFor(
+  suite: Suite,
+  { withLong }: RunOptions,
+): Promise<SuiteResult | undefined> {
   if (suite.long === true && !withLong) {
     return skipped(suite, `takes ${suite.minutes} minutes: npm test -- ${suite.name}`);
   }
@@ -79,7 +96,7 @@ async function runOrSkip(suite: Suite, { withLong }: RunOptions): Promise<SuiteR
     const reason = need.missing();
     if (reason !== undefined) return skipped(suite, reason);
   }
-  return await runSuite(suite);
+  return undefined;
 }
 
 async function provide(need: Need): Promise<Failure | undefined> {

@@ -144,6 +144,74 @@ const samples: { reason: string; files: Record<string, string>; expected: string
     ],
   },
   {
+    reason: "effects, retries and deadlines of a controller that are not the engine's",
+    files: {
+      ...using("src/controllers/vm/index.ts"),
+      "src/controllers/vm/index.ts": [
+        'import { nextAttempt } from "../../runtime/index.ts";',
+        "await connection.driver.begin(operation, fence);",
+        "await driver.look(task); await driver.recall(claim, 0); await vmDriver.cancel?.(task);",
+        'await driver["begin"](operation, fence); await driver.observe(claim, {});',
+        "const leftMs = Date.parse(operation.deadline ?? operation.since) - nowMs;",
+        "memory.begin(holder); page.look(); Date.parse(status.waitingFor?.since);",
+        "// driver.begin(operation) in a comment",
+        'const text = "driver.begin(operation)";',
+        "nextAttempt(leftMs, text);",
+        "const { begin } = driver;",
+        "const { look: see, observe } = turn.connection.driver;",
+        "const hv = turn.driver; await hv.begin(operation, fence);",
+        "function act({ driver: of }: Turn) { return of.recall(claim, 0); }",
+        "function ask(asked: HypervisorDriver) { return asked.cancel?.(task); }",
+        "function tell(told: Pick<HypervisorDriver, 'look'>) { return told.look(task); }",
+        "const again = hv; await again.look(task);",
+        "const ageMs = nowMs - Date.parse(record.since);",
+        "const { since: at } = record; const oldMs = Date.parse(at);",
+        "const dueMs = Date.parse(failure.nextRetryAt) - nowMs;",
+        "const due = new Date(failure.nextRetryAt);",
+        "const isDue = failure.nextRetryAt <= now;",
+        "const next = failure.nextRetryAt; const nextMs = Date.parse(next);",
+        "const told = { since: claim.reservedAt }; Date.parse(claim.reservedAt);",
+        "const isLast = failure.nextRetryAt === undefined; const { observe: o } = driver;",
+        "const other = { begin: page.begin }; const { begin: b } = memory; page.look();",
+      ].join("\n"),
+      "src/controllers/vm/README.md": "",
+      "src/controllers/README.md": "",
+      "src/controllers/vm/act.test.ts": 'import "./index.ts";\ndriver.begin(operation);\n',
+      "src/runtime/index.ts": "export const nextAttempt = 1;\n",
+      "src/runtime/README.md": "",
+    },
+    expected: [
+      "src/controllers/vm/index.ts:1 engine-only",
+      "src/controllers/vm/index.ts:2 engine-only",
+      "src/controllers/vm/index.ts:3 engine-only",
+      "src/controllers/vm/index.ts:3 engine-only",
+      "src/controllers/vm/index.ts:3 engine-only",
+      "src/controllers/vm/index.ts:4 engine-only",
+      "src/controllers/vm/index.ts:5 engine-only",
+      ...Array.from({ length: 13 }, (_, index) => {
+        return `src/controllers/vm/index.ts:${index + 10} engine-only`;
+      }),
+    ],
+  },
+  {
+    reason: "nothing of that in the engine itself, in what tests use and in the breaker",
+    files: Object.fromEntries(
+      [
+        "src/controllers/operations/perform.ts",
+        "src/controllers/hypervisor/breaker.ts",
+        "src/controllers/testing/world.ts",
+      ].flatMap((path) => [
+        [path, "driver.begin(operation);\n"],
+        [path.replace(/[^/]+$/, "README.md"), ""],
+      ]),
+    ),
+    expected: [
+      "src/controllers/hypervisor/breaker.ts:1 dead-files",
+      "src/controllers/operations/perform.ts:1 dead-files",
+      "src/controllers/testing/world.ts:1 dead-files",
+    ],
+  },
+  {
     reason: "casts, but not what only looks like one",
     files: {
       "src/store/open.ts": [
@@ -185,6 +253,38 @@ const samples: { reason: string; files: Record<string, string>; expected: string
       "src/store/open.ts:1 exemptions",
       "src/store/open.ts:2 exemptions",
       "src/store/open.ts:3 exemptions",
+    ],
+  },
+  {
+    reason: "guards without a literal id, with a bad or a used one, and with no test that notices",
+    files: {
+      "src/kernel/guard.ts":
+        "export function guard(): void {}\nexport function precondition() {}\n",
+      "src/store/open.ts": [
+        'import { guard, precondition } from "../kernel/guard.ts";',
+        'if (!guard("known-id", sum === (1))) throw 1;',
+        "if (!guard(id, sum === 1)) throw 1;",
+        "if (!guard(`other-id`, sum === 1)) throw 1;",
+        'if (!guard("Bad_Id", sum === 1)) throw 1;',
+        'send({ digest: precondition("known-id", sum) });',
+        'send({ digest: precondition("new-id", sum) });',
+        'other.guard("not-a-guard", 1); // guard("in-a-comment", 1)',
+        open,
+      ].join("\n"),
+      "src/cli/guard.ts":
+        'import { guard } from "../kernel/sum.ts";\nguard("of-another-file", 1);\n',
+      "src/store/open.test.ts":
+        'import { guard } from "../kernel/guard.ts";\nguard("in-a-test", true);\n',
+      "src/cli/main.ts": `import "./guard.ts";\n${sound["src/cli/main.ts"]}`,
+      "test/mutants/guards.json": '[\n  { "id": "known-id" },\n  { "id": "gone" }\n]\n',
+    },
+    expected: [
+      "src/store/open.ts:3 guards",
+      "src/store/open.ts:4 guards",
+      "src/store/open.ts:5 guards",
+      "src/store/open.ts:6 guards",
+      "src/store/open.ts:7 guards",
+      "test/mutants/guards.json:3 guards",
     ],
   },
   {

@@ -1,5 +1,7 @@
 import { join } from "node:path";
 import { casts, exemptions, injected } from "./tidy/code-rules.ts";
+import { engineOnly } from "./tidy/engine-rules.ts";
+import { guards } from "./tidy/guard-rules.ts";
 import { cycles, direction, door, packages, plainImports } from "./tidy/import-rules.ts";
 import { type Finding, readProject, type Rule, type TextFile } from "./tidy/project.ts";
 import { deadFiles, pretence, unusedExports } from "./tidy/reach-rules.ts";
@@ -18,8 +20,10 @@ const rules: readonly Rule[] = [
   packages,
   plainImports,
   injected,
+  engineOnly,
   casts,
   exemptions,
+  guards,
   deadFiles,
   unusedExports,
   pretence,

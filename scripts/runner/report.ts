@@ -3,19 +3,32 @@ import type { Failure, Skip, Suite, SuiteResult } from "./suite.ts";
 
 /** What all suites of a run came to. */
 export interface RunResult {
-  suites: { suite: Suite; result: SuiteResult; tookMs: number }[];
+  suites: { suite: Suite; result: SuiteResult }[];
 }
 
+/** How long a suite took. */
+export interface Took {
+  readonly tookMs: number;
+  /** Before that, to build or install what it needs. Its budget does not include this. */
+  readonly providedMs: number;
+}
+
+/** Checking that everything is installed takes less, and is not worth a word. */
+const providedNotableMs = 1_000;
+
 /** One line for a suite that has ended. */
-export function suiteLine(suite: Suite, result: SuiteResult, tookMs: number): string {
+export function suiteLine(suite: Suite, result: SuiteResult, took: Took): string {
+  const { tookMs, providedMs } = took;
   const parts = [
     result.failures.length > 0 ? `${result.failures.length} failed` : "",
     result.passed > 0 ? `${result.passed} passed` : "",
     result.skips.length > 0 ? `${result.skips.length} skipped` : "",
   ];
   const late = tookMs > suite.minutes * 60_000 ? `, over its ${suite.minutes} min` : "";
+  const provided =
+    providedMs > providedNotableMs ? `, after ${formatTook(providedMs)} to provide its needs` : "";
   const said = parts.filter((part) => part !== "").join(", ");
-  return `${suite.name.padEnd(12)} ${said.padEnd(28)} ${formatTook(tookMs)}${late}`;
+  return `${suite.name.padEnd(12)} ${said.padEnd(28)} ${formatTook(tookMs)}${late}${provided}`;
 }
 
 /**

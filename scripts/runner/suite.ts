@@ -11,6 +11,8 @@ export interface Suite {
   /** Only where real components are required, or when it is asked for by its name. */
   long?: boolean;
   needs?: readonly Need[];
+  /** The variable with a number that is chosen at random where it is not set, and told. */
+  random?: string;
 }
 
 export type Work =

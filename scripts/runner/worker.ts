@@ -5,6 +5,29 @@ import { run } from "node:test";
 import { inspect } from "node:util";
 import type { Report } from "./worker-report.ts";
 
+/** Whoever says nothing for so long is about to be stopped: what it waits for is said before. */
+const silenceMs = Number(process.env["BERTH_TEST_SILENCE_MS"] ?? 60_000);
+
+/**
+ * What runs at the moment. Node reports a test (`test:start`, `test:pass`) only when it is done;
+ * these events come when it begins and when it ends.
+ */
+class Running {
+  readonly #names: string[] = [];
+
+  follow(type: string, { name }: TestData): void {
+    if (type === "test:dequeue") this.#names.push(name);
+    if (type !== "test:complete") return;
+    const at = this.#names.lastIndexOf(name);
+    if (at >= 0) this.#names.splice(at, 1);
+  }
+
+  describe(): string {
+    if (this.#names.length > 0) return `Running: ${this.#names.join(" › ")}.`;
+    return "All tests that began are done, and something that they left open keeps the process.";
+  }
+}
+
 // If the parent is killed, nobody waits for us: end the whole group, of which we are the first.
 process.once("disconnect", () => process.kill(-process.pid, "SIGKILL"));
 process.channel?.unref();
@@ -12,9 +35,17 @@ await runFiles(process.argv.slice(2));
 
 async function runFiles(files: string[]): Promise<void> {
   const trail: string[] = [];
+  const running = new Running();
+  const silence = setTimeout(() => {
+    const open = process.getActiveResourcesInfo().join(", ");
+    console.error(`Silent. ${running.describe()} Open: ${open}.`);
+  }, silenceMs);
+  silence.unref();
   for await (const event of run({ files, isolation: "none" })) {
+    silence.refresh();
     // cast: Node's types have the stream of `run` yield `any`; these are the events it documents.
     const { type, data } = event as TestEvent;
+    running.follow(type, data);
     if (type === "test:start") trail[data.nesting] = data.name;
     if (type !== "test:pass" && type !== "test:fail") continue;
     const report = reportOf(type, data, trail.slice(0, data.nesting));

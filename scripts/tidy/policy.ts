@@ -22,9 +22,10 @@ export const rooms: Readonly<Record<string, readonly string[] | "all">> = {
     "hypervisor",
     "dialects",
     "gitops",
-    // What controllers share: the ledger of Claims, failures as people see them, what is told of
-    // the work, connections.
+    // What controllers share: the ledger of Claims, the operations engine, failures as people see
+    // them, what is told of the work, connections.
     "controllers/claims",
+    "controllers/operations",
     "controllers/failures",
     "controllers/reports",
     "controllers/hypervisor",
@@ -79,6 +80,38 @@ export const adapters: readonly { pattern: RegExp; reason: string }[] = [
   { pattern: /^src\/(app|cli)\//, reason: "puts the program together with the real machine" },
   { pattern: /^(scripts|bin)\//, reason: "tools run on the real machine" },
   { pattern: /^src\/sim\/harness\/turns\.ts$/, reason: "lets a history wait for its own promises" },
+];
+
+/** The room of the operations engine: through it alone a controller changes a hypervisor. */
+export const engineRoom = "src/controllers/operations/";
+
+/** What single files of controllers may use all the same, and why. */
+export const engineExceptions: readonly { path: string; words: string[]; reason: string }[] = [
+  {
+    path: "src/controllers/hypervisor/breaker.ts",
+    words: ["begin", "look", "recall", "cancel"],
+    reason: "wraps a driver, and passes every call on",
+  },
+  {
+    path: "src/controllers/hypervisor/reconcile.ts",
+    words: ["nextAttempt"],
+    reason: "paces its looks at a hypervisor, which have no effect",
+  },
+  {
+    path: "src/controllers/hypervisor/last-failure.ts",
+    words: ["nextRetryAt"],
+    reason: "the same looks, after a restart: no step failed, and no object counts them",
+  },
+  {
+    path: "src/controllers/virtual-machine/lost-status.ts",
+    words: ["since"],
+    reason: "tells the engine from when on work is recalled for a VM whose status was lost",
+  },
+  {
+    path: "src/controllers/reports/unready.ts",
+    words: ["since"],
+    reason: "measures for a metric how long a condition lasted",
+  },
 ];
 
 /** File sizes in lines. */

@@ -1,3 +1,4 @@
+import { guard } from "../kernel/guard.ts";
 import type { KubeObject } from "../kernel/object.ts";
 import type { Client, ObjectClient } from "./client.ts";
 import { NetworkError } from "./errors.ts";
@@ -9,8 +10,8 @@ import type { Kind } from "./kind.ts";
  * that never reached the server. Reading goes on.
  */
 export function guardWrites(client: Client, mayWrite: () => boolean): Client {
-  const guard = <T>(write: () => Promise<T>): Promise<T> => {
-    if (mayWrite()) return write();
+  const fenced = <T>(write: () => Promise<T>): Promise<T> => {
+    if (guard("client-fence", mayWrite())) return write();
     return Promise.reject(new NetworkError("Unreachable", "this process may not write now"));
   };
   return {
@@ -18,11 +19,11 @@ export function guardWrites(client: Client, mayWrite: () => boolean): Client {
       const objects = client.of(kind);
       return {
         ...objects,
-        create: (...args) => guard(() => objects.create(...args)),
-        update: (...args) => guard(() => objects.update(...args)),
-        updateStatus: (...args) => guard(() => objects.updateStatus(...args)),
-        patch: (...args) => guard(() => objects.patch(...args)),
-        delete: (...args) => guard(() => objects.delete(...args)),
+        create: (...args) => fenced(() => objects.create(...args)),
+        update: (...args) => fenced(() => objects.update(...args)),
+        updateStatus: (...args) => fenced(() => objects.updateStatus(...args)),
+        patch: (...args) => fenced(() => objects.patch(...args)),
+        delete: (...args) => fenced(() => objects.delete(...args)),
       };
     },
   };

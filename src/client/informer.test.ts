@@ -276,6 +276,18 @@ test("a handler that throws hurts nobody but its owner", async () => {
   await informer.stop();
 });
 
+test("ends when it is stopped between its list and its watch", async () => {
+  const server = new FakeServer();
+  server.put("a");
+  const { informer, clock } = watching(server);
+  const stopped = new Promise<void>((resolve, reject) => {
+    informer.on({ added: () => void informer.stop().then(resolve, reject) });
+  });
+  await stopped;
+  assert.equal(server.watches, 0);
+  assert.equal(clock.timers, 0);
+});
+
 test("leaves nothing running when it is stopped, whenever that is", async () => {
   for (const mood of ["well", "away", "hangs", "refuses", "tears"] satisfies Mood[]) {
     for (const afterMs of [0, 1, 1_000, 40_000]) {

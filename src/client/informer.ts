@@ -154,6 +154,8 @@ class Follower<Read extends KubeObject, Written> {
     const ending = new AbortController();
     const stop = (): void => ending.abort(this.#stopping.signal.reason);
     this.#stopping.signal.addEventListener("abort", stop, { once: true });
+    // It may have been stopped while it listed: then no event comes any more.
+    if (this.#stopping.signal.aborted) stop();
     const silence = this.#watchSilence(ending);
     let count = 0;
     try {

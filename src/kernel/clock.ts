@@ -8,8 +8,13 @@ export type Cancel = () => void;
 export interface Clock {
   /** Wall time: milliseconds since 1970, for timestamps that people read. It may jump. */
   nowMs(): number;
-  /** Monotonic time in milliseconds, for deadlines and measuring. It never jumps. */
+  /**
+   * Monotonic time in milliseconds, for deadlines and measuring. It never jumps. Processes with the
+   * same `bootId` read the same one.
+   */
   monotonicMs(): number;
+  /** Which boot of which machine the monotonic time belongs to. */
+  readonly bootId: string;
   /** Calls back once, after at least so many milliseconds. */
   after(delayMs: number, callback: () => void): Cancel;
 }

@@ -8,6 +8,8 @@ export const limits = {
   urlBytes: 16 * 1024,
   /** All headers of one request together. A bearer token and kubectl's own fit many times over. */
   headerBytes: 32 * 1024,
+  /** A status, as JSON. It is written often, and every watcher gets all of it each time. */
+  statusBytes: 16 * 1024,
   /** Depth of nested JSON. Deeper than any schema of ours, and shallow enough for recursion. */
   jsonDepth: 100,
   /** What a client gets at most in one page; kubectl asks for 500. */
@@ -27,6 +29,12 @@ export const limits = {
   historyBytes: 64 * 1024 * 1024,
   /** YAML aliases in one document. More is a bomb, not a manifest. */
   yamlAliases: 100,
+  /**
+   * What volumes may hold, per storage, that failed attempts probably left and nobody can prove to
+   * be ours. About twenty imports of a usual cloud image: enough for a bad day, and a small part of
+   * any pool. Beyond it nothing more is created on the storage.
+   */
+  probableBytesPerStorage: 64 * 1024 ** 3,
   /** Writes waiting for the disk. Beyond it the server answers 429 instead of growing. */
   pendingWrites: 10_000,
 } as const;

@@ -11,6 +11,9 @@ export class VirtualClock implements Clock {
   /** A binary heap: each timer comes before the two below it, which are at 2i+1 and 2i+2. */
   readonly #heap: Timer[] = [];
 
+  /** Everything that runs on it is one machine, unless somebody says otherwise. */
+  readonly bootId = "virtual";
+
   constructor(startMs = Date.UTC(2026, 0, 2, 3, 4, 5)) {
     this.#startMs = startMs;
   }

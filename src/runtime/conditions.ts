@@ -3,6 +3,7 @@ import { assert } from "../kernel/assert.ts";
 import { formatTime } from "../kernel/clock.ts";
 import { isJsonObject, jsonEqual } from "../kernel/json.ts";
 import type { Condition, KubeObject } from "../kernel/object.ts";
+import { fitStatus } from "./fit-status.ts";
 
 /** A condition without what follows from when and where it is set. */
 export type ConditionState = Pick<Condition, "type" | "status" | "reason" | "message">;
@@ -71,8 +72,9 @@ export async function writeStatus<Read extends KubeObject>(
   status: Read["status"],
 ): Promise<Read> {
   assert(object.metadata.resourceVersion, "the status of an object that was read is written");
-  if (sameStatus(object["status"], status)) return object;
-  return objects.updateStatus({ ...object, status });
+  const fitted = fitStatus(status);
+  if (sameStatus(object["status"], fitted)) return object;
+  return objects.updateStatus({ ...object, status: fitted });
 }
 
 function isReason(reason: string): boolean {

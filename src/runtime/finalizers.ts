@@ -1,5 +1,6 @@
 import type { ObjectClient, ObjectName } from "../client/index.ts";
 import { assert } from "../kernel/assert.ts";
+import { precondition } from "../kernel/guard.ts";
 import { jsonEqual } from "../kernel/json.ts";
 import { objectKey, type KubeObject, type ObjectMeta } from "../kernel/object.ts";
 import { ApiError } from "../kernel/status.ts";
@@ -46,13 +47,13 @@ function finalizerAddition(metadata: ObjectMeta, finalizer: string): object[] {
   if (finalizers.length === 0) {
     return [
       ...sameObject(metadata),
-      { op: "test", path: "/metadata/finalizers", value: null },
+      ...sameFinalizers(null),
       { op: "add", path: "/metadata/finalizers", value: [finalizer] },
     ];
   }
   return [
     ...sameObject(metadata),
-    { op: "test", path: "/metadata/finalizers", value: finalizers },
+    ...sameFinalizers(finalizers),
     { op: "add", path: "/metadata/finalizers/-", value: finalizer },
   ];
 }
@@ -60,13 +61,21 @@ function finalizerAddition(metadata: ObjectMeta, finalizer: string): object[] {
 /** The JSON patch that removes one. Others may come and go behind it. Pure. */
 function finalizerRemoval(metadata: ObjectMeta, finalizer: string): object[] {
   const path = `/metadata/finalizers/${metadata.finalizers?.indexOf(finalizer) ?? -1}`;
-  return [...sameObject(metadata), { op: "test", path, value: finalizer }, { op: "remove", path }];
+  const isOurs = precondition("finalizer-removed-is-ours", [
+    { op: "test", path, value: finalizer },
+  ]);
+  return [...sameObject(metadata), ...isOurs, { op: "remove", path }];
+}
+
+/** What somebody else added since stays. */
+function sameFinalizers(value: readonly string[] | null): object[] {
+  return precondition("finalizer-same-list", [{ op: "test", path: "/metadata/finalizers", value }]);
 }
 
 /** Another object of the same name is none of our business. */
 function sameObject({ uid }: ObjectMeta): object[] {
   assert(uid !== undefined, "an object that was read has a uid");
-  return [{ op: "test", path: "/metadata/uid", value: uid }];
+  return precondition("finalizer-same-object", [{ op: "test", path: "/metadata/uid", value: uid }]);
 }
 
 async function patchFinalizers<Read extends KubeObject>(

@@ -20,6 +20,7 @@ class Machine implements Clock {
   isPaused = false;
   isCrashed = false;
   wallOffsetMs = 0;
+  readonly bootId = "test";
   readonly #base: VirtualClock;
   readonly #rate: number;
   #deferred: (() => void)[] = [];

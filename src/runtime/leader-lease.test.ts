@@ -234,6 +234,7 @@ describe("a contender for the lease", () => {
     const sleepy: Clock = {
       nowMs: () => clock.nowMs() + sleptMs,
       monotonicMs: () => clock.monotonicMs(),
+      bootId: clock.bootId,
       after: (delayMs, callback) => clock.after(delayMs, callback),
     };
     const { lease } = contend(new FakeApi(), sleepy);

@@ -1,6 +1,7 @@
 import type { Client } from "../client/index.ts";
 import { assert } from "../kernel/assert.ts";
 import { sleep, type Clock } from "../kernel/clock.ts";
+import { guard } from "../kernel/guard.ts";
 import type { Random } from "../kernel/random.ts";
 import { jittered } from "./backoff.ts";
 import { LeaseClaim } from "./lease-claim.ts";
@@ -85,7 +86,8 @@ export function startLeaderLease(options: LeaderLeaseOptions): LeaderLease {
   return {
     identity: claim.identity,
     isHeld: (nowMs = now()) => claim.isHeld(nowMs),
-    mayWrite: (nowMs = now()) => claim.isHeld(nowMs) && nowMs >= claim.safeAfterMs(),
+    mayWrite: (nowMs = now()) =>
+      guard("lease-held", claim.isHeld(nowMs)) && guard("lease-safe", nowMs >= claim.safeAfterMs()),
     safeAfterMs: () => (claim.safeAfterMs() === Infinity ? undefined : claim.safeAfterMs()),
     holder: () => claim.holder(),
     stop: () => {

@@ -1,5 +1,6 @@
 import type { Client, ObjectClient } from "../client/index.ts";
 import { formatMicroTime, type Clock } from "../kernel/clock.ts";
+import { guard } from "../kernel/guard.ts";
 import { ApiError } from "../kernel/status.ts";
 import {
   durationMsOf,
@@ -91,13 +92,15 @@ export class LeaseClaim {
       const wasHeld = this.isHeld();
       const lease = this.#current ?? (await this.#look(call));
       // Deleted under us: that is the end of this term, and the next begins like anybody's.
-      if (lease === undefined) return wasHeld ? undefined : this.#create(call);
+      if (lease === undefined) {
+        return guard("lease-not-deleted", !wasHeld) ? this.#create(call) : undefined;
+      }
       if (holderOf(lease) === this.identity) {
         this.#recognize(lease);
         return this.#renew(lease, call);
       }
       this.#end();
-      if (this.#isFree(lease)) await this.#take(lease, call);
+      if (guard("lease-free", this.#isFree(lease))) await this.#take(lease, call);
     });
   }
 
@@ -106,7 +109,7 @@ export class LeaseClaim {
     this.#end();
     await this.#within(timeoutMs, undefined, async (call) => {
       const lease = this.#current ?? (await this.#look(call));
-      if (lease !== undefined && holderOf(lease) === this.identity) {
+      if (lease !== undefined && guard("lease-release-own", holderOf(lease) === this.identity)) {
         const waitMs = this.safeAfterMs() - this.#options.clock.monotonicMs();
         const spec = releasedSpec(lease.spec, { waitMs, now: this.#formattedNow() });
         this.#note(await this.#leases.update({ ...lease, spec }, { signal: call }));

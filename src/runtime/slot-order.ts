@@ -1,3 +1,4 @@
+import { guard } from "../kernel/guard.ts";
 import { priorities, type Priority } from "./work-queue.ts";
 
 /** Somebody who waits for slots, all of them at once. */
@@ -35,7 +36,7 @@ export function whoMayGo<W extends Waiting>(
     free.set(name, known);
     return known;
   };
-  const isFree = (name: string): boolean => freeOf(name) > 0;
+  const isFree = (name: string): boolean => guard("slot-free", freeOf(name) > 0);
   const take = (name: string): void => void free.set(name, freeOf(name) - 1);
   const awaited = new Set<string>();
   return [...waiting].toSorted(byTurn).filter((waiter) => {

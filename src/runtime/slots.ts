@@ -1,5 +1,6 @@
 import { assert } from "../kernel/assert.ts";
 import type { Cancel, Clock } from "../kernel/clock.ts";
+import { guard } from "../kernel/guard.ts";
 import { whoMayGo, type Waiting } from "./slot-order.ts";
 import { moreUrgent, type Priority } from "./work-queue.ts";
 
@@ -164,6 +165,14 @@ export class Slots {
     if (waiter !== undefined) this.#grant();
   }
 
+  /** Nothing is held and nobody waits, as after a start. */
+  forgetAll(): void {
+    for (const held of this.#held.values()) held.cancelOffer?.();
+    this.#waiting.clear();
+    this.#held.clear();
+    this.#counts.clear();
+  }
+
   /** To be called when limits changed. */
   refresh(): void {
     this.#grant();
@@ -237,7 +246,7 @@ export class Slots {
         names: [...new Set(names)],
         release: () => {
           // A lease that was released before must not end a later one of the same holder.
-          if (this.#held.get(holder) !== held) return;
+          if (!guard("slot-release-own-lease", this.#held.get(holder) === held)) return;
           held.cancelOffer?.();
           this.#held.delete(holder);
           this.#count(held, -1);

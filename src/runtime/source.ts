@@ -1,5 +1,5 @@
 import type { Informer } from "../client/index.ts";
-import { jsonEqual } from "../kernel/json.ts";
+import { isJsonObject, jsonEqual } from "../kernel/json.ts";
 import { objectKey, type KubeObject } from "../kernel/object.ts";
 
 /**
@@ -76,9 +76,18 @@ export function relatedObjects<Read extends KubeObject>(
   };
 }
 
-/** Whether more than the status changed, and more than the bookkeeping around it. */
+/**
+ * Whether more than the status changed, and more than the bookkeeping around it. A status that is
+ * gone was taken away by somebody else: whoever wrote it has to say it again.
+ */
 function isEdit(object: KubeObject, old: KubeObject): boolean {
-  return !jsonEqual(declaration(object), declaration(old));
+  const isLost = !hasStatus(object) && hasStatus(old);
+  return isLost || !jsonEqual(declaration(object), declaration(old));
+}
+
+function hasStatus(object: KubeObject): boolean {
+  const { status } = object;
+  return isJsonObject(status) && Object.keys(status).length > 0;
 }
 
 function declaration(object: KubeObject): KubeObject {

@@ -19,6 +19,7 @@ import { verifyStore } from "./verify.ts";
 const clock: Clock = {
   nowMs: () => 1_700_000_000_000,
   monotonicMs: () => 0,
+  bootId: "test",
   after: () => () => {},
 };
 const random: Random = {

@@ -11,6 +11,7 @@ import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { crc32 } from "node:zlib";
 import type { Clock } from "../kernel/clock.ts";
+import { guard } from "../kernel/guard.ts";
 import { corruptionError, fileError } from "./sqlite-errors.ts";
 import { inTransaction, openDatabase, openForReading, syncFolder } from "./sqlite-format.ts";
 import { StoreError } from "./store.ts";
@@ -70,7 +71,7 @@ const createTables = `
  */
 export function createBackup(options: BackupOptions): BackupSummary {
   const { database, target, force } = options;
-  if (existsSync(target) && !force) {
+  if (!guard("backup-target-free", force || !existsSync(target))) {
     throw new StoreError("Exists", `${target} exists: choose another name, or use --force`);
   }
   const partial = `${target}.${process.pid}.partial`;
@@ -118,7 +119,9 @@ export function syncFile(path: string): void {
 }
 
 function completeBackup(path: string, options: BackupOptions): void {
-  const files = options.files.filter((file) => options.withKey || !file.isKey).map(readSource);
+  const files = options.files
+    .filter((file) => guard("backup-without-key", options.withKey || !file.isKey))
+    .map(readSource);
   const database = openDatabase(path);
   try {
     // One file, which can be read where nothing can be written.
@@ -157,7 +160,8 @@ function filesOf(database: DatabaseSync, path: string): BackedUpFile[] {
   const rows = database.prepare("SELECT name, mode, content, checksum FROM backup_file").all();
   return rows.map(({ name, mode, content, checksum }) => {
     if (typeof name !== "string" || typeof mode !== "number") throw damaged(path, name);
-    if (!(content instanceof Uint8Array) || crc32(content) !== checksum) throw damaged(path, name);
+    if (!(content instanceof Uint8Array)) throw damaged(path, name);
+    if (!guard("backup-file-checksum", crc32(content) === checksum)) throw damaged(path, name);
     return { name, mode, content };
   });
 }

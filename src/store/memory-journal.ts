@@ -40,16 +40,22 @@ export interface MemoryDisk {
   corrupt(revision: number): void;
   /** How many records are stored, for tests of compaction. */
   recordCount(): number;
+  /** Another disk with what is stored now, as a restored backup is one. */
+  copy(): MemoryDisk;
 }
 
 export function createMemoryDisk(options: MemoryDiskOptions = {}): MemoryDisk {
-  const disk = new Disk(options.flush ?? ((complete) => complete()));
+  return memoryDisk(new Disk(options.flush ?? ((complete) => complete())));
+}
+
+function memoryDisk(disk: Disk): MemoryDisk {
   return {
     open: () => disk.open(),
     crash: ({ tear = 0 } = {}) => disk.crash(tear),
     setFault: (fault) => disk.setFault(fault),
     corrupt: (revision) => disk.corrupt(revision),
     recordCount: () => disk.records.size,
+    copy: () => memoryDisk(disk.copy()),
   };
 }
 
@@ -99,6 +105,13 @@ class Disk {
 
   setFault(fault: DiskFault | undefined): void {
     this.#fault = fault;
+  }
+
+  copy(): Disk {
+    const other = new Disk(this.#flush);
+    for (const [revision, record] of this.records) other.records.set(revision, record);
+    other.compactedRevision = this.compactedRevision;
+    return other;
   }
 
   corrupt(revision: number): void {

@@ -192,7 +192,8 @@ function isStoreError(error: unknown): error is StoreError {
 }
 
 function isNothingStored(error: unknown): error is StoreError {
-  return isStoreError(error) && (error.code === "StorageFull" || error.code === "StorageFailed");
+  if (!isStoreError(error)) return false;
+  return error.code === "StorageFull" || error.code === "StorageFailed";
 }
 
 function closedError(): StoreError {

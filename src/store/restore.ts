@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync }
 import { dirname, join, normalize, sep } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { type Clock, formatTime } from "../kernel/clock.ts";
+import { guard } from "../kernel/guard.ts";
 import { type BackedUpFile, copyDatabase, readBackupFiles, syncFile } from "./backup.ts";
 import { lockFiles, lockFolder } from "./folder-lock.ts";
 import {
@@ -51,7 +52,8 @@ export function restoreBackup(options: RestoreOptions): RestoreSummary {
   const staging = join(options.folder, "restoring");
   try {
     const old = contentOf(options.folder);
-    if (old.length > 0 && !options.force) throw notEmptyError(options.folder);
+    const mayReplace = old.length === 0 || options.force;
+    if (!guard("restore-into-empty-folder", mayReplace)) throw notEmptyError(options.folder);
     rmSync(staging, { recursive: true, force: true });
     mkdirSync(staging, { mode: 0o700 });
     const summary = stageDatabase(join(staging, options.databaseName), options);
@@ -142,7 +144,8 @@ function contentOf(folder: string): string[] {
 function refuseOutside({ name }: BackedUpFile): void {
   const parts = normalize(name).split(sep);
   const isOutside = name === "" || name.startsWith(sep) || parts.includes("..");
-  if (!isOutside && normalize(name) === name && !lockFiles.includes(name)) return;
+  const isPlain = !isOutside && normalize(name) === name && !lockFiles.includes(name);
+  if (guard("restore-inside-folder", isPlain)) return;
   throw new StoreError("Corrupt", `the backup holds a file with the name "${name}": not restored`);
 }
 

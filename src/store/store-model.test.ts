@@ -346,7 +346,12 @@ class World {
   }
 
   #clock(): Clock {
-    return { nowMs: () => this.#nowMs, monotonicMs: () => this.#nowMs, after: () => () => {} };
+    return {
+      nowMs: () => this.#nowMs,
+      monotonicMs: () => this.#nowMs,
+      bootId: "test",
+      after: () => () => {},
+    };
   }
 }
 

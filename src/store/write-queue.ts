@@ -1,3 +1,4 @@
+import { guard } from "../kernel/guard.ts";
 import type { JournalRecord } from "./journal.ts";
 import type { Revisions } from "./revisions.ts";
 import { type Decision, type Entry, type Key, StoreError, type WriteResult } from "./store.ts";
@@ -55,12 +56,14 @@ export class WriteQueue {
 
   write(key: Key, decide: Write["decide"]): Promise<WriteResult> {
     return new Promise((resolve, reject) => {
-      const refusal = this.#refusal ?? this.#overload();
-      if (refusal) return reject(refusal);
+      const refusal = this.#refusal;
+      if (refusal && !guard("store-takes-writes", refusal === undefined)) return reject(refusal);
+      const overload = this.#overload();
+      if (overload) return reject(overload);
       this.#pendingWrites++;
       const write: Write = { key, decide, resolve, reject };
       const line = this.#lines.get(lineOf(key));
-      if (line) line.push(write);
+      if (line && !guard("store-one-decision-per-key", line === undefined)) line.push(write);
       else this.#start([write]);
     });
   }
@@ -169,7 +172,8 @@ export class WriteQueue {
 
   #overload(): StoreError | undefined {
     const { pendingWritesMax } = this.#options;
-    if (this.#pendingWrites < pendingWritesMax && this.#pendingBytes < pendingBytesMax) {
+    const isFull = this.#pendingWrites >= pendingWritesMax || this.#pendingBytes >= pendingBytesMax;
+    if (guard("store-not-overloaded", !isFull)) {
       return undefined;
     }
     return new StoreError("Overloaded", "too many writes are waiting for the disk; try again");

@@ -23,6 +23,15 @@ test("a created object has what only the server can give it", async () => {
   assert.match(body.metadata.uid ?? "", /^00000000-/);
 });
 
+test("a creation does not overwrite the object that has the name: a Claim is one VM's", async () => {
+  const server = await openServer();
+  const first = await server.ask("create", "gadgets", { body: gadget("a") });
+  const body = gadget("a", { spec: { size: 7, colour: "red" } });
+  assert.equal((await server.ask("create", "gadgets", { body })).status, 409);
+  const { body: there } = await server.ask("get", "gadgets", { name: "a" });
+  assert.deepEqual(there, first.body);
+});
+
 test("what the server gives cannot be sent along", async () => {
   const server = await openServer();
   const { body } = await server.ask("create", "gadgets", {

@@ -1,3 +1,4 @@
+import { guard } from "../../kernel/guard.ts";
 import type { KubeObject } from "../../kernel/object.ts";
 import { nameSuffix } from "../../kernel/random.ts";
 import { alreadyExists, ApiError, badRequest } from "../../kernel/status.ts";
@@ -92,7 +93,9 @@ function createOnce(creation: Creation, sent: KubeObject): Promise<Written> {
   return writeObject({ store: environment.store, key, dryRun }, (current): Verdict => {
     assertNamespaceTakes(environment.store, resource, { namespace, name });
     assertValid(object, undefined, { resource, runner: creation.runner });
-    if (current) throw taken(current, alreadyExists(subjectOf(resource, name)));
+    if (current && !guard("create-if-absent", current === undefined)) {
+      throw taken(current, alreadyExists(subjectOf(resource, name)));
+    }
     return { do: "put", object };
   });
 }

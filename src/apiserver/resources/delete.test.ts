@@ -81,6 +81,16 @@ test("preconditions on uid and revision are kept", async () => {
   assert.equal((await server.ask("delete", "gadgets", { name: "a", body })).status, 200);
 });
 
+test("an object that was modified is not deleted where a uid is sent beside its version", async () => {
+  const server = await openServer();
+  const uid = await make(server, "a");
+  const body = { preconditions: { uid, resourceVersion: "1" } };
+  const refused = await server.refusal("delete", "gadgets", { name: "a", body });
+  assert.equal(refused.code, 409);
+  assert.match(refused.message ?? "", /The object might have been modified$/);
+  assert.equal((await server.ask("get", "gadgets", { name: "a" })).status, 200);
+});
+
 test("a dry run deletes nothing, wherever it is asked for", async () => {
   const server = await openServer();
   await make(server, "a");

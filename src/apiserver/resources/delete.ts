@@ -1,5 +1,6 @@
 import type { Resource } from "../../api/resource.ts";
 import { assert } from "../../kernel/assert.ts";
+import { guard } from "../../kernel/guard.ts";
 import type { KubeObject, ObjectMeta } from "../../kernel/object.ts";
 import { conflict, notFound } from "../../kernel/status.ts";
 import type { WireResponse } from "../../kernel/wire.ts";
@@ -64,12 +65,13 @@ function assertPreconditions(resource: Resource, meta: ObjectMeta, options: Dele
   const { uid, resourceVersion } = options.preconditions;
   // Kubernetes names the kind here where it names the plural elsewhere.
   const subject = { group: resource.group, resource: resource.kind, name: meta.name ?? "" };
-  if (uid !== undefined && uid !== meta.uid) {
+  if (!guard("delete-same-uid", uid === undefined || uid === meta.uid)) {
     const differs = `does not match the UID in record (${meta.uid})`;
     const why = "The object might have been deleted and then recreated";
     throw conflict(subject, `the UID in the precondition (${uid}) ${differs}. ${why}`);
   }
-  if (resourceVersion === undefined || resourceVersion === meta.resourceVersion) return;
+  const isSame = resourceVersion === undefined || resourceVersion === meta.resourceVersion;
+  if (guard("delete-same-version", isSame)) return;
   const why =
     `the ResourceVersion in the precondition (${resourceVersion}) does not match the ` +
     `ResourceVersion in record (${meta.resourceVersion})`;

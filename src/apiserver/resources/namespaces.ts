@@ -1,4 +1,5 @@
 import type { Resource } from "../../api/resource.ts";
+import { guard } from "../../kernel/guard.ts";
 import { isJsonObject } from "../../kernel/json.ts";
 import type { KubeObject } from "../../kernel/object.ts";
 import { forbidden, notFound } from "../../kernel/status.ts";
@@ -30,12 +31,13 @@ export function assertNamespaceTakes(
   const entry = store.get({ bucket: namespacesBucket, id: namespace });
   if (!entry) throw notFound({ group: "", resource: "namespaces", name: namespace });
   const { metadata } = decode(entry);
-  if (metadata.deletionTimestamp === undefined) return;
+  if (guard("namespace-not-terminating", metadata.deletionTimestamp === undefined)) return;
   throw namespaceTerminating(subjectOf(resource, name), namespace);
 }
 
 export function assertNamespaceMayGo(resource: Resource, name: string): void {
-  if (!isNamespaces(resource) || !protectedNamespaces.has(name)) return;
+  const isProtected = isNamespaces(resource) && protectedNamespaces.has(name);
+  if (guard("namespace-unprotected", !isProtected)) return;
   throw forbidden(subjectOf(resource, name), "this namespace may not be deleted");
 }
 

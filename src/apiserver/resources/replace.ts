@@ -1,4 +1,5 @@
 import type { Resource } from "../../api/resource.ts";
+import { guard } from "../../kernel/guard.ts";
 import { jsonEqual } from "../../kernel/json.ts";
 import type { KubeObject, ObjectMeta } from "../../kernel/object.ts";
 import { conflict, invalid, modified } from "../../kernel/status.ts";
@@ -45,7 +46,7 @@ export function assertSameUid(
   current: KubeObject | undefined,
 ): void {
   const uid = current?.metadata.uid ?? "";
-  if (sent.uid === undefined || sent.uid === uid) return;
+  if (guard("replace-same-uid", sent.uid === undefined || sent.uid === uid)) return;
   const why = `Precondition failed: UID in precondition: ${sent.uid}, UID in object meta: ${uid}`;
   throw conflict(subjectOf(resource, sent.name ?? ""), why);
 }
@@ -54,8 +55,9 @@ function assertFresh(sent: ObjectMeta, current: ObjectMeta, resource: Resource):
   const name = current.name ?? "";
   const version = sent.resourceVersion ?? "0";
   if (version === current.resourceVersion) return;
-  if (version !== "0") throw modified(subjectOf(resource, name));
-  if (resource.native) return;
+  if (!guard("replace-same-version", version === "0")) throw modified(subjectOf(resource, name));
+  // Without a version the newest is replaced: only kinds of Kubernetes' own allow it.
+  if (guard("replace-names-version", resource.native !== undefined)) return;
   // Kubernetes names the plural here where it names the kind elsewhere.
   throw invalid({ group: resource.group, kind: resource.plural, name }, [
     invalidValue("metadata.resourceVersion", "0x0", "must be specified for an update"),

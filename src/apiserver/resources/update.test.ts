@@ -27,6 +27,17 @@ test("a change of the spec is a new revision and a new generation", async () => 
   assert.equal(body.metadata.uid, before.metadata.uid);
 });
 
+test("an update of an older version does not overwrite what somebody else wrote since", async () => {
+  const server = await openServer();
+  const before = await created(server);
+  const theirs = changed(before, { spec: { size: 2 } });
+  await server.ask("update", "gadgets", { name: "a", body: theirs });
+  const ours = changed(before, { spec: { size: 3 } });
+  assert.equal((await server.ask("update", "gadgets", { name: "a", body: ours })).status, 409);
+  const { body } = await server.ask("get", "gadgets", { name: "a" });
+  assert.deepEqual(body.spec, { size: 2, colour: "red" });
+});
+
 test("a change of metadata alone is no new generation", async () => {
   const server = await openServer();
   const sent = changed(await created(server), { metadata: { labels: { a: "b" } } });

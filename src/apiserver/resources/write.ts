@@ -1,4 +1,5 @@
 import { assert } from "../../kernel/assert.ts";
+import { guard } from "../../kernel/guard.ts";
 import { limits } from "../../kernel/limits.ts";
 import type { KubeObject } from "../../kernel/object.ts";
 import { tooLarge } from "../../kernel/status.ts";
@@ -35,7 +36,7 @@ export async function writeObject(
   decide: (current: KubeObject | undefined) => Verdict,
 ): Promise<Written> {
   const { store, key, dryRun } = target;
-  if (dryRun) return tryWrite(store.get(key), decide);
+  if (!guard("no-dry-run", !dryRun)) return tryWrite(store.get(key), decide);
   let done: Verdict["do"] = "keep";
   try {
     const { entry } = await store.write(key, (current) => {

@@ -68,7 +68,12 @@ export class Bench {
   }
 
   #clock(): Clock {
-    return { nowMs: () => this.nowMs, monotonicMs: () => this.nowMs, after: () => () => {} };
+    return {
+      nowMs: () => this.nowMs,
+      monotonicMs: () => this.nowMs,
+      bootId: "test",
+      after: () => () => {},
+    };
   }
 }
 
