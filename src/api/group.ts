@@ -17,6 +17,11 @@ export const annotations = {
   cancel: "berth.dev/cancel",
   /** Why: when the object is deleted, its machine is let go, also where nobody can reach it. */
   forget: "berth.dev/forget",
+  /**
+   * On a Hypervisor, a time and the run in its `status.observedBy`, with a space between: that run
+   * acts on it, whoever did before. A copy of the data that has the annotation too is another run.
+   */
+  takeoverAt: "berth.dev/takeover-at",
   /** The identity of the machine that this object had when it was exported. */
   identity: "berth.dev/identity",
 } as const;

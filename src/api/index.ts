@@ -14,7 +14,7 @@ export type { FailureCategory } from "./reasons.ts";
 export type { Column, NativeBehaviour, Resource, ScaleSubresource } from "./resource.ts";
 export type { JsonSchema, ValidationRule } from "./schema/json-schema.ts";
 
-export { claimKind } from "./claim/index.ts";
+export { claimKind, currentClaim, isOldClaim } from "./claim/index.ts";
 export type { Claim, ClaimSpec, WrittenClaim } from "./claim/index.ts";
 export { gitSourceConditions, gitSourceKind, gitSourceReasons } from "./git-source/index.ts";
 export type {
@@ -23,7 +23,12 @@ export type {
   GitSourceStatus,
   WrittenGitSource,
 } from "./git-source/index.ts";
-export { hypervisorConditions, hypervisorKind, hypervisorReasons } from "./hypervisor/index.ts";
+export {
+  hypervisorConditions,
+  hypervisorKind,
+  hypervisorReasons,
+  sweepLimits,
+} from "./hypervisor/index.ts";
 export type {
   Hypervisor,
   HypervisorSpec,

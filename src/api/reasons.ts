@@ -29,6 +29,8 @@ export const failureMeanings = {
   UnknownOutcome: "The reply was lost. Berth looks before it does anything else.",
   Missing: "The machine once stood and is gone.",
   ReplacementRequired: "The change cannot be made in place. Nothing of it was applied.",
+  ConflictingController:
+    "Somebody else keeps undoing what Berth does, or acts for this installation. A person must decide who acts.",
   DependencyNotReady: "Another object that this one needs is missing or not ready.",
 } as const satisfies Meanings;
 

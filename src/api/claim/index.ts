@@ -11,20 +11,22 @@ export const claimKind = defineKind({
   namespaced: false,
   served: true,
   description:
-    "A Claim says which machine on which hypervisor belongs to which object. It is Berth's own ledger: controllers write it, and nobody else. Its name is a hash of the hypervisor's own identity and the id there, so that only one can exist for each machine.",
+    "A Claim says which VM or file on which hypervisor belongs to which object. It is Berth's own ledger: controllers write it, and nobody else. Its name is a hash of the hypervisor's own identity and the id there, so that only one can exist for each VM or file.",
   spec: claimSpec,
   columns: [
     column("Hypervisor", ".spec.hypervisor.name", "The Hypervisor."),
+    column("Target", ".spec.target", "What it is: a VM or a file."),
     column("ID", ".spec.externalId", "The id on the hypervisor."),
-    column("State", ".spec.state", "What the Claim stands for now."),
-    column("Origin", ".spec.origin", "Whether Berth made the machine."),
+    column("State", ".spec.state", "The state of the Claim."),
+    column("Origin", ".spec.origin", "Whether Berth created it."),
     column("Namespace", ".spec.owner.namespace", "The namespace of the owner."),
     column("Owner", ".spec.owner.name", "The object that it belongs to."),
-    { ...column("Identity", ".spec.identity", "The machine's identity."), priority: 1 },
+    { ...column("Identity", ".spec.identity", "The VM's identity."), priority: 1 },
     ageColumn,
   ],
 });
 
+export { currentClaim, isOldClaim } from "./upgrade.ts";
 export type Claim = ObjectOf<typeof claimKind>;
 export type WrittenClaim = WrittenObjectOf<typeof claimKind>;
 export type ClaimSpec = ReadOf<typeof claimSpec>;

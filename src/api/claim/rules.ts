@@ -21,8 +21,8 @@ export const claimRules: readonly ValidationRule[] = [
     { reason: "FieldValueForbidden", fieldPath: ".state" },
   ),
   rule(
-    `!(${wasHeld}) || (self.owner.__namespace__ == oldSelf.owner.__namespace__ && self.owner.name == oldSelf.owner.name)`,
-    "a Claim that is Reserved or Bound cannot be given to another object",
+    `${isFile("self")} || !(${wasHeld}) || (self.owner.__namespace__ == oldSelf.owner.__namespace__ && self.owner.name == oldSelf.owner.name)`,
+    "a Claim of a VM that is Reserved or Bound cannot be given to another object",
     { reason: "FieldValueForbidden", fieldPath: ".owner" },
   ),
   rule(
@@ -36,9 +36,22 @@ export const claimRules: readonly ValidationRule[] = [
     { reason: "FieldValueForbidden", fieldPath: ".installation" },
   ),
   rule(
-    `!(${wasHeld}) || !oldSelf.everStood || self.everStood`,
-    "a machine that once stood has stood for ever: everStood cannot become false again",
-    { reason: "FieldValueForbidden", fieldPath: ".everStood" },
+    `!(${wasHeld}) || !${hasExisted("oldSelf")} || ${hasExisted("self")}`,
+    "everExisted cannot become false again while the Claim is Reserved or Bound",
+    { reason: "FieldValueForbidden", fieldPath: ".everExisted" },
+  ),
+  rule(`!${isFile("self")} || has(self.file)`, "a Claim of a File needs file", {
+    reason: "FieldValueRequired",
+    fieldPath: ".file",
+  }),
+  rule(`${isFile("self")} || !self.externalId.contains('/')`, "only the id of a File has a '/'", {
+    reason: "FieldValueInvalid",
+    fieldPath: ".externalId",
+  }),
+  rule(
+    `${isFile("self")} == ${isFile("oldSelf")}`,
+    "a Claim stays one of a File, or of something else",
+    { reason: "FieldValueForbidden", fieldPath: ".target" },
   ),
   rule(
     "self.state != 'Quarantined' || has(self.quarantineUntil)",
@@ -46,6 +59,20 @@ export const claimRules: readonly ValidationRule[] = [
     { reason: "FieldValueRequired", fieldPath: ".quarantineUntil" },
   ),
 ];
+
+/** A file that several VMImages name passes from one to the other. */
+function isFile(claim: "self" | "oldSelf"): string {
+  return `(has(${claim}.target) && ${claim}.target == 'File')`;
+}
+
+/**
+ * 0.1 wrote it by another name, and who rewrites the Claim must not lose it on the way. What is
+ * stored may have neither: not every server fills in defaults of what was stored before.
+ */
+function hasExisted(claim: "self" | "oldSelf"): string {
+  const fields = ["everExisted", "everStood"].map((field) => `${claim}.${field}`);
+  return `(${fields.map((field) => `(has(${field}) && ${field})`).join(" || ")})`;
+}
 
 function list(words: readonly string[]): string {
   return `[${words.map((word) => `'${word}'`).join(", ")}]`;

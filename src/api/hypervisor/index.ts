@@ -13,6 +13,8 @@ const conditionMeanings = {
   Authorized: "The credentials have the rights that are needed.",
   Swept:
     "What is there could be compared with what is declared. Absent while nothing speaks against it.",
+  InUse:
+    "The Hypervisor is being deleted, and something still needs it. Its message says what, and what to do. Absent otherwise.",
 } as const satisfies Meanings;
 
 const reasonMeanings = {
@@ -24,11 +26,19 @@ const reasonMeanings = {
   CredentialsNotRenewed: "The endpoints changed: write the Secret anew or name another.",
   SystemChanged: "Another system answers than the one that systemId names. Nothing is written.",
   SystemClaimedTwice: "Another Hypervisor object already stands for this system.",
+  Superseded:
+    "Another run of this installation acts on it: a restored backup, or the original. Nothing is written; berth takeover changes that.",
+  PlaceChanged:
+    "This installation was started in another place than before: copied, restored or moved. Nothing is written until berth takeover.",
   SuspiciousSweep:
     "Suddenly much less is there than before. Nothing is concluded from it, and nothing is deleted.",
   TooManyOrphans:
     "So many things are there that nothing declares that not all of them are Orphan objects.",
   PartialView: "Some nodes could not be seen. Nothing is concluded from what is missing.",
+  VirtualMachinesRemain: "VirtualMachines name this Hypervisor. It is deleted after them.",
+  ClaimsRemain: "Claims hold something that Berth made on it. It is deleted after them.",
+  RetainedDisksRemain:
+    "A disk-holder VM on it keeps disks that say onDelete: Retain. It is deleted when they were taken back, or their Claim was deleted.",
   UnsupportedVersion: "This version of the hypervisor is not known to work.",
 } as const satisfies Meanings;
 
@@ -63,3 +73,5 @@ export type Hypervisor = ObjectOf<typeof hypervisorKind>;
 export type WrittenHypervisor = WrittenObjectOf<typeof hypervisorKind>;
 export type HypervisorSpec = ReadOf<typeof hypervisorSpec>;
 export type HypervisorStatus = ReadOf<typeof hypervisorStatus>;
+
+export { sweepLimits } from "./sweep-status.ts";

@@ -126,8 +126,8 @@ const defaults = object("What machines get that do not say.", {
 const orphans = object("What becomes of things on the hypervisor that nothing declares.", {
   policy: withDefault(
     enumeration(
-      "Report makes Orphan objects and touches nothing. DeleteOwned also deletes what is stopped and provably Berth's own: mark and Claim agree.",
-      ["Report", "DeleteOwned"],
+      "Report makes Orphan objects and touches nothing. DeleteOwned also deletes what is stopped and provably Berth's own: mark and Claim agree. DeleteProbable also deletes volumes that failed operations of Berth probably left: all evidence fits, and nothing proves it.",
+      ["Report", "DeleteOwned", "DeleteProbable"],
     ),
     "Report",
   ),

@@ -14,6 +14,7 @@ import {
   string,
 } from "../schema/index.ts";
 import type { Field } from "../schema/index.ts";
+import { sweepStatus } from "./sweep-status.ts";
 
 const nodes = listMap(
   "Its nodes.",
@@ -90,6 +91,17 @@ export const hypervisorStatus = object("The hypervisor as it was last seen.", {
     ),
   ),
   conflictsWith: optional(objectName("Another Hypervisor object for the same system.")),
+  otherRun: optional(
+    object("The run of this installation that acts on it instead of this one.", {
+      epoch: integer("Its epoch.", { minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+      place: optional(text("Where it is.", 256)),
+      startedAt: optional(text("When it wrote its epoch, by its own clock.", 64)),
+    }),
+  ),
+  observedBy: optional(
+    text("The run that only observes it. An annotation for a takeover names this run.", 512),
+  ),
+  sweep: optional(sweepStatus),
   failure: optional(failure),
   conditions: optional(conditions),
 });

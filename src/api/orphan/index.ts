@@ -2,7 +2,7 @@ import { ageColumn, column, conditionColumn, defineKind } from "../kind.ts";
 import type { ObjectOf, WrittenObjectOf } from "../kind.ts";
 import { conditions, observedGeneration } from "../parts/conditions.ts";
 import { hypervisorName, objectName, text, time, uuid } from "../parts/names.ts";
-import { failure, operation } from "../parts/progress.ts";
+import { failedSteps, failure, operation, waitingFor } from "../parts/progress.ts";
 import { namespacedRef } from "../parts/references.ts";
 import { sharedConditionMeanings, sharedReasonMeanings, wordsOf } from "../reasons.ts";
 import type { Meanings } from "../reasons.ts";
@@ -47,6 +47,12 @@ const spec = object(
     confirm: optional(
       string("The externalId once more, typed by the person who decides.", { maxLength: 512 }),
     ),
+    observation: optional(
+      text(
+        "The value of status.observation that the person decided about. `berth orphans` writes it. Destroy is carried out only while that is what is there. Absent: what the status reported when the first decision was written.",
+        64,
+      ),
+    ),
     adoptAs: optional(
       namespacedRef("VirtualMachine", "The VirtualMachine that is made for it when it is adopted."),
     ),
@@ -76,8 +82,8 @@ const status = object("What is known about it.", {
   observedGeneration: optional(observedGeneration),
   ownership: optional(
     enumeration(
-      "Ours: mark and Claim of this installation agree. Marked: only our mark says so: no Claim knows it, or one that was written from the mark. Unattributed: nothing says whose it is; on shared storage it may be in use elsewhere.",
-      ["Ours", "Marked", "Unattributed"],
+      "Ours: mark and Claim of this installation agree. Marked: only our mark says so: no Claim knows it, or one that was written from the mark. Probable: a failed operation of Berth probably left it, and nothing proves it: see the evidence. Unattributed: nothing says whose it is; on shared storage it may be in use elsewhere.",
+      ["Ours", "Marked", "Probable", "Unattributed"],
     ),
   ),
   evidence: optional(
@@ -87,12 +93,32 @@ const status = object("What is known about it.", {
   claim: optional(objectName("The Claim that knows it.")),
   node: optional(hypervisorName("The node that it is on.")),
   storage: optional(hypervisorName("The storage that it is on.")),
+  fileName: optional(text("The name of the file, where it is one.", 512)),
   powerState: optional(text("Whether a machine runs.", 32)),
   size: optional(observedBytes("The space that it takes.")),
+  createdAt: optional(time("When it was created, where the storage reports it.")),
+  observation: optional(
+    text(
+      "Identifies what was seen: a digest of this object and of the node, storage, size, identity and creation time of the thing. Another thing under the same id has another one.",
+      64,
+    ),
+  ),
+  decidedFor: optional(
+    object("What the decision was taken for. If something else is there, nothing is destroyed.", {
+      generation: integer("The generation of the object that the decision is part of.", {
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+      }),
+      observation: optional(
+        text("The observation. Absent: nothing had been reported when it was decided.", 64),
+      ),
+      seen: optional(text("What was reported of it then, for people.", 512)),
+    }),
+  ),
   reclaimed: optional(observedBytes("The space that was freed when it was destroyed.")),
   firstSeenAt: optional(time("When it was first seen.")),
   sightings: optional(
-    integer("In how many sweeps it was seen before it was reported.", {
+    integer("In how many sweeps at least it was seen before it was reported.", {
       minimum: 1,
       maximum: 1_000_000,
     }),
@@ -112,6 +138,11 @@ const status = object("What is known about it.", {
   ),
   operation: optional(operation),
   failure: optional(failure),
+  failedSteps: optional(failedSteps),
+  waitingFor: optional(waitingFor),
+  handledReconcileAt: optional(
+    text("The value of berth.dev/reconcile-at that was last acted upon.", 128),
+  ),
   conditions: optional(conditions),
 });
 
@@ -129,6 +160,8 @@ const reasonMeanings = {
   DestroyingByPolicy:
     "It is being deleted because the Hypervisor says orphans.policy: DeleteOwned.",
   Gone: "It is no longer there.",
+  ChangedSinceDecision:
+    "Something else has this id than what was decided about. Nothing was destroyed: decide again.",
   NotAllowed: "What was decided cannot be done with it: see status.allowedDecisions.",
 } as const satisfies Meanings;
 

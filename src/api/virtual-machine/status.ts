@@ -20,7 +20,7 @@ import {
   volumeId,
 } from "../parts/names.ts";
 import { plan } from "../parts/plan.ts";
-import { failedSteps, failure, operation, waitingFor } from "../parts/progress.ts";
+import { failedSteps, failure, operation, recentSteps, waitingFor } from "../parts/progress.ts";
 
 const addresses = array(
   "The guest's addresses, the one to reach it by first.",
@@ -86,15 +86,16 @@ export const vmStatus = object("The machine as it was last seen.", {
       "What tells this machine from all others. It is minted once and stamped into the machine.",
     ),
   ),
-  node: optional(hypervisorName("The node that it is on.")),
+  node: optional(
+    hypervisorName(
+      "The node that it is on. While the VM does not exist: the node that it was last on, or that it is going to be created on.",
+    ),
+  ),
   powerState: optional(
-    enumeration("Whether it runs. Unknown means that it could not be seen.", [
-      "Running",
-      "Stopped",
-      "Suspended",
-      "Paused",
-      "Unknown",
-    ]),
+    enumeration(
+      "Whether it runs. Unknown means that it could not be observed. Absent where the VM does not exist.",
+      ["Running", "Stopped", "Suspended", "Paused", "Unknown"],
+    ),
   ),
   addresses: optional(addresses),
   disks: optional(disks),
@@ -118,6 +119,7 @@ export const vmStatus = object("The machine as it was last seen.", {
   operation: optional(operation),
   failure: optional(failure),
   failedSteps: optional(failedSteps),
+  recentSteps: optional(recentSteps),
   waitingFor: optional(waitingFor),
   handledReconcileAt: optional(
     text("The last value of the annotation berth.dev/reconcile-at that was acted upon.", 128),

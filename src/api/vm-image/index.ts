@@ -1,8 +1,8 @@
 import { ageColumn, column, conditionColumn, defineKind } from "../kind.ts";
 import type { ObjectOf, WrittenObjectOf } from "../kind.ts";
 import { conditions, observedGeneration } from "../parts/conditions.ts";
-import { hypervisorName, objectName, text, volumeId } from "../parts/names.ts";
-import { failure, operation, waitingFor } from "../parts/progress.ts";
+import { hypervisorName, objectName, text, time, volumeId } from "../parts/names.ts";
+import { failure, operation, otherFailedSteps, waitingFor } from "../parts/progress.ts";
 import { sharedConditionMeanings, sharedReasonMeanings, wordsOf } from "../reasons.ts";
 import type { Meanings } from "../reasons.ts";
 import { array, boolean, enumeration, object, observedBytes, optional } from "../schema/index.ts";
@@ -19,9 +19,18 @@ const copies = array(
     volume: optional(volumeId("Its id on the hypervisor.")),
     fileName: optional(text("The file's name on the storage.", 256)),
     size: optional(observedBytes("How large the file is.")),
-    brought: boolean("Whether Berth brought it. What it did not bring it never deletes."),
+    createdAt: optional(
+      time("When the file was created or last changed, where the storage says so."),
+    ),
+    brought: boolean(
+      "Whether Berth brought it, as its Claim says. What it did not bring it never deletes.",
+    ),
+    claim: optional(text("The Claim of the file, if it is this image's.", 253)),
     verified: boolean("Whether its checksum was verified."),
     message: optional(text("What is the matter with it.", 512)),
+    operation: optional(operation),
+    failure: optional(failure),
+    failedSteps: optional(otherFailedSteps),
   }),
   { maxItems: 64 },
 );
@@ -31,6 +40,9 @@ const status = object("Where the image is.", {
   copies: optional(copies),
   operation: optional(operation),
   failure: optional(failure),
+  handledReconcileAt: optional(
+    text("The value of berth.dev/reconcile-at that was last acted upon.", 128),
+  ),
   waitingFor: optional(waitingFor),
   conditions: optional(conditions),
 });
@@ -39,14 +51,21 @@ const conditionMeanings = {
   ...sharedConditionMeanings,
   Ready: "The image can be used: it is present, or can be brought where it is needed.",
   ChecksumUnverified: "A copy was already there, and only its name and size were compared.",
+  InUse:
+    "The VMImage is being deleted, and a VM still refers to it. Its message says which, and what to do. Absent otherwise.",
 } as const satisfies Meanings;
 
 const reasonMeanings = {
   ...sharedReasonMeanings,
-  Available: "The image can be used.",
+  Available: "The file is present wherever it is needed.",
+  OnDemand: "Nothing needs the file yet. It is brought when a VM does.",
+  NotListed: "No image file of this id is listed on the hypervisor.",
+  Unreachable: "The hypervisor or its node does not answer, so nothing is known of the file.",
+  Missing: "A file that was present is not there any more.",
   Downloading: "The file is being brought to a hypervisor.",
   ChecksumMismatch: "The file is not the one that the checksum names. It was thrown away.",
   AddressNotAllowed: "The URL leads to a private address that the Hypervisor does not allow.",
+  VirtualMachinesRemain: "VirtualMachines refer to this VMImage. It is deleted after them.",
   FoundByName: "A file of this name and size was there already.",
 } as const satisfies Meanings;
 
