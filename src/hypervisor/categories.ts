@@ -16,6 +16,8 @@ export interface Failure {
   readonly connection?: "CertificateMismatch" | "CredentialsRefused";
   /** Of what is waited for: nothing is wrong with it, it is being looked for or brought. */
   readonly isUnderWay?: true;
+  /** Of a request: no reply came, and no effect was observed until it could no longer arrive. */
+  readonly isUnanswered?: true;
 }
 
 /** An answer that may be missing. A failure here is a value, because it outlives the process. */
@@ -85,6 +87,7 @@ export const categoryPolicies: Readonly<Record<FailureCategory, CategoryPolicy>>
   UnknownOutcome: looking,
   Missing: stalling,
   ReplacementRequired: stalling,
+  ConflictingController: stalling,
   DependencyNotReady: waiting,
 };
 
@@ -94,6 +97,7 @@ export const categoryPolicies: Readonly<Record<FailureCategory, CategoryPolicy>>
  */
 export const severities: readonly FailureCategory[] = [
   "IdentityConflict",
+  "ConflictingController",
   "OrphanedVolumes",
   "LockError",
   "PermissionDenied",

@@ -1,4 +1,5 @@
 import { describe, it } from "node:test";
+import { epochs } from "./testing/epochs.ts";
 import { moving, parts } from "./testing/parts.ts";
 import { safety, settling } from "./testing/safety.ts";
 import { surveying } from "./testing/surveying.ts";
@@ -19,7 +20,8 @@ export function describeDriver(
   skips: readonly Skip[] = [],
 ): void {
   describe(`the driver for ${name}`, () => {
-    const laws: Laws = { ...working, ...parts, ...moving, ...safety, ...settling, ...surveying };
+    const work = { ...working, ...parts, ...moving };
+    const laws: Laws = { ...work, ...safety, ...settling, ...surveying, ...epochs };
     for (const [test, run] of Object.entries(laws)) {
       const skip = skips.find((candidate) => candidate.test === test);
       it(test, { skip: skip?.reason ?? false }, () => run(new Bench(makeStage())));

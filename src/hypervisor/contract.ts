@@ -1,5 +1,7 @@
 import type { Answer, Failure } from "./categories.ts";
+import type { EpochChange, EpochView } from "./epoch.ts";
 import type { Inventory, SystemView } from "./inventory.ts";
+import type { Allocating, Leftover } from "./allocation.ts";
 import type { Lock, Machine, NewDisk, Shape } from "./machine.ts";
 import type { Mark } from "./mark.ts";
 import type { ClaimedMachine, Clone, Operation } from "./operation.ts";
@@ -21,13 +23,25 @@ export interface HypervisorDriver {
   inventory(): Promise<Answer<Inventory>>;
   /** What stands under a Claim. Only `ours` and `absent` may ever lead to an effect. */
   observe(claim: ClaimedMachine, hints?: ObserveHints): Promise<Seen>;
-  /** An id that is free at this moment. Nothing is reserved by it: the Claim does that. */
-  propose(avoid: readonly string[]): Promise<Answer<string>>;
+  /**
+   * An id that is free at this moment, `first` if that is. Nothing is reserved by it: the Claim
+   * does that.
+   */
+  propose(avoid: readonly string[], first?: string): Promise<Answer<string>>;
+  /**
+   * The id that is tried first for a key, whoever asks. Two runs of one installation that do not
+   * know of each other try the same, and the hypervisor lets one of them create it. Pure. A driver
+   * whose hypervisor chooses ids itself leaves it out.
+   */
+  prefer?(key: string): string;
   /** The shape as it would be seen here once applied, and what of it cannot be had. Pure. */
   fit(shape: Shape): Fitted;
   /** Everything that would make a creation or an addition fail, found before the first effect. */
   preflight(draft: Draft): Promise<Preflight>;
-  /** Begins one operation. It has one effect at most, and none that `fence` does not allow. */
+  /**
+   * Begins one operation. It has one effect at most, and none that `fence` does not allow. Only the
+   * volume that the Claim names (`allocation.volume`) may be made before, by a request of its own.
+   */
   begin(operation: Operation, fence: Fence): Promise<Begun>;
   /** How far a task is. */
   look(task: TaskHandle): Promise<TaskView>;
@@ -36,27 +50,56 @@ export interface HypervisorDriver {
    * hypervisor cannot do that leaves it out.
    */
   cancel?(task: TaskHandle, fence: Fence): Promise<Begun>;
-  /** Work of our own credentials on a machine since a moment: what a lost reply may have begun. */
+  /**
+   * Work of our own credentials since a moment, on a machine or on a file: what a lost reply may
+   * have begun. Newest first. The moment and the times are on Berth's clock; where the driver
+   * cannot tell how that differs from the hypervisor's, it fails.
+   */
   recall(
-    claim: ClaimedMachine,
+    target: RecallTarget,
     sinceMs: number,
     hints?: RecallHints,
   ): Promise<Answer<readonly RecalledTask[]>>;
+  /**
+   * Everybody's work on a machine since a moment, for people who ask who else is at it. A driver
+   * whose hypervisor keeps no such list leaves it out.
+   */
+  history?(
+    claim: ClaimedMachine,
+    sinceMs: number,
+    hints?: HistoryHints,
+  ): Promise<Answer<readonly PastTask[]>>;
   /** What the agent in the guest says, if it does at once. Nothing ever waits for it. */
   guest(claim: ClaimedMachine): Promise<Answer<GuestView>>;
   /** What a change of a field costs here, by its path in a Difference. Pure. */
   changeOf(path: string, machine?: Machine): Change;
+  /**
+   * What an operation is about to allocate. It goes into the Claim before the operation begins:
+   * what a dead worker leaves is judged by it. Undefined: it makes no volume, or none that has to
+   * be known before. A driver whose hypervisor names every new volume leaves it out: then the Claim
+   * has only which disk is made where. `id` is that of the operation: it is in the name of a volume
+   * that is allocated by name.
+   */
+  allocating?(operation: Operation, id: string): Promise<Answer<Allocating | undefined>>;
   /** Volumes under a Claim's id that nothing refers to, with what is known of whose they are. */
   leftovers(claim: ClaimedMachine): Promise<Answer<readonly Leftover[]>>;
   /**
    * Everything that Berth may have made. Machines whose ids are `known` are listed and not looked
-   * into; each other one costs a call.
+   * into; each other one costs a call. Volumes of a VM that exists are left out, but for the
+   * `suspects` that nothing refers to.
    */
-  survey(known: readonly string[]): Promise<Answer<Survey>>;
+  survey(known: readonly string[], suspects?: readonly string[]): Promise<Answer<Survey>>;
   /** Image files on a storage, as a node sees it. */
   images(place: ImagePlace): Promise<Answer<readonly ImageFile[]>>;
   /** Discs on a storage, as a node sees it: also those that `putSeed` put there. */
   discs(place: ImagePlace): Promise<Answer<readonly ImageFile[]>>;
+  /** The epoch of an installation, with who wrote it; undefined where there is none. */
+  epoch(installation: string): Promise<Answer<EpochView | undefined>>;
+  /**
+   * Creates the epoch of an installation if it has none, or replaces the one that `from` names.
+   * Nobody else can have written in between: whoever loses gets `changed`.
+   */
+  advance(change: EpochChange, fence: Fence): Promise<Advanced>;
   /** Lets go of connections. Calls under way may still end. */
   close(): void;
 }
@@ -79,9 +122,25 @@ export interface ObserveHints {
 /** Where parts sit, by their names. */
 export type PartSlots = Partial<Pick<Mark, "disks" | "networks" | "cdroms" | "pci" | "usb">>;
 
+/** What work is recalled of: the machine of a Claim, or a file on a storage. */
+export type RecallTarget = ClaimedMachine | FileTarget;
+
+export interface FileTarget {
+  readonly node: string;
+  readonly storage: string;
+  readonly fileName: string;
+}
+
 export interface RecallHints {
   /** The machine that ours was to be cloned from. */
   readonly clonedFrom?: string;
+  /** What is looked for, where that needs another list. */
+  readonly does?: Work;
+}
+
+export interface HistoryHints {
+  /** Also on nodes that the machine is no longer on, as far as they answer. */
+  readonly everywhere?: boolean;
 }
 
 /**
@@ -151,6 +210,8 @@ export interface Draft {
   readonly pool?: string;
   /** Where the disc for its first boot is put. */
   readonly seedStorage?: string;
+  /** A person chose the id. Then nobody can take another one, and every storage is looked at. */
+  readonly isChosenId?: boolean;
   /**
    * The machine stands, and the draft has only what is added to it: new disks, and cards on other
    * networks. Then what stands under the id is its own, and is neither looked for nor listed.
@@ -161,14 +222,16 @@ export interface Draft {
 export interface Preflight {
   /** All that is wrong, at once. Empty: go ahead. `NetworkError` among them: not all was seen. */
   readonly findings: readonly Failure[];
-  /**
-   * Volumes that stand under the id already: they are a stranger's for ever. Beside them the driver
-   * may note, in its own words, where it did not look. Kept in the Claim as it is.
-   */
-  readonly volumesBefore: readonly string[];
-  /** Those of them that keep the machine from being made. */
+  /** Volumes that exist under the id already: they are a stranger's for ever. */
+  readonly otherVolumes: readonly string[];
+  /** What the driver has to know of this listing later. Kept in the Claim as it is. */
+  readonly notes?: DriverNotes;
+  /** Volumes that keep the VM from being created. */
   readonly inTheWay?: readonly string[];
 }
+
+/** What a driver wants to be kept in the Claim. Nobody else reads it. */
+export type DriverNotes = NonNullable<ClaimedMachine["driver"]>;
 
 /** The old leader's fence: asked in the same tick in which the bytes leave. */
 export interface Fence {
@@ -203,6 +266,15 @@ export type Begun =
   | { readonly outcome: "unknown"; readonly failure: Failure };
 
 /**
+ * What became of an attempt to advance an epoch. `done`: the hypervisor shows the new one, written
+ * by this run. `changed`: it shows another one than the one that was to be replaced.
+ */
+export type Advanced =
+  | Exclude<Begun, { readonly outcome: "task" | "progressed" | "changed" }>
+  /** The epoch was another than `from`: `seen`, or none. */
+  | { readonly outcome: "changed"; readonly detail: string; readonly seen?: EpochView };
+
+/**
  * - `warned`: it succeeded and complained: verify what it should have done.
  * - `blocked`: it ended because another held a lock; try again later, no attempt is counted.
  * - `changed`: it found the machine not as it was seen, and did nothing: observe and plan anew.
@@ -224,7 +296,19 @@ export interface RecalledTask {
   readonly task: TaskHandle;
   readonly does: Work;
   readonly isRunning: boolean;
+  /** When it began, on Berth's clock, as exactly as `taskTimeSlackMs` says. */
   readonly sinceMs: number;
+  /** How much later it may have begun, where that is known better. */
+  readonly withinMs?: number;
+}
+
+export interface PastTask {
+  readonly does: Work;
+  readonly sinceMs: number;
+  /** Whose it was, in the hypervisor's words. */
+  readonly user: string;
+  /** It was begun with our own credentials. */
+  readonly isOurs: boolean;
 }
 
 export type Work =
@@ -240,6 +324,10 @@ export type Work =
   | "Resume"
   | "Migrate"
   | "Destroy"
+  | "Restore"
+  | "Download"
+  | "Upload"
+  | "RemoveFile"
   | "Other";
 
 /**
@@ -275,22 +363,6 @@ export interface Change {
   readonly detail: string;
 }
 
-export interface Leftover {
-  readonly volume: string;
-  readonly storage: string;
-  readonly node: string;
-  readonly sizeBytes: number;
-  /**
-   * - `Claimed`: its id stands in the Claim.
-   * - `MadeUnderMark`: it appeared on storage that nobody else uses while our marked machine had
-   *   the id. Only these two are ours to remove.
-   * - `Before`: it was there before us. `Unattributed`: nobody knows.
-   */
-  readonly proof: "Claimed" | "MadeUnderMark" | "Before" | "Unattributed";
-  /** It was made for the memory of a machine that was being suspended. */
-  readonly isSavedMemory?: boolean;
-}
-
 export interface ImagePlace {
   readonly node: string;
   readonly storage: string;
@@ -300,6 +372,8 @@ export interface ImageFile {
   readonly volume: string;
   readonly fileName: string;
   readonly sizeBytes: number;
+  /** When it was created or last changed; absent where the storage does not say it. */
+  readonly createdMs?: number;
 }
 
 /** For migrations, later: the blocks of a disk by offset. A driver that has none leaves it out. */

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../kernel/json.ts";
 import type { Answer } from "./categories.ts";
+import type { Work } from "./contract.ts";
 
 /**
  * Looks at a connection as an experienced person would, and says what is well, what is doubtful and
@@ -15,7 +16,25 @@ export interface HypervisorDoctor {
    * secrets, addresses and people's notes. Its form is the driver's own, and has a version.
    */
   snapshot(): Promise<Answer<JsonObject>>;
+  /** What was begun with these credentials since a moment, by whomever, as far as it is listed. */
+  ownWork(sinceMs: number): Promise<Answer<OwnWork>>;
   close(): void;
+}
+
+export interface OwnWork {
+  /** Newest first. */
+  readonly tasks: readonly OwnTask[];
+  /** Parts of the system, as nodes, that were not asked or did not answer. */
+  readonly unread: readonly string[];
+}
+
+export interface OwnTask {
+  readonly does: Work;
+  /** On what, for people. */
+  readonly target: string;
+  /** When it began, by the hypervisor's clock. */
+  readonly sinceMs: number;
+  readonly isRunning: boolean;
 }
 
 export interface Diagnosis {

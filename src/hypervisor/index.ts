@@ -1,13 +1,24 @@
 export { answered, categoryPolicies, failed, severities } from "./categories.ts";
 export type { Answer, CategoryPolicy, Failure } from "./categories.ts";
+export {
+  isFollowed,
+  isProvenOurs,
+  isProvenVolume,
+  mayBeOurs,
+  recordedSizes,
+} from "./allocation.ts";
+export type { Allocating, Leftover, NewVolume } from "./allocation.ts";
 export type {
+  Advanced,
   Begun,
   BlockRange,
   Change,
   DiskBlock,
   DiskBlocks,
   Draft,
+  DriverNotes,
   Fence,
+  FileTarget,
   Fitted,
   ForeignReason,
   ForeignSeen,
@@ -16,23 +27,30 @@ export type {
   HypervisorDriver,
   ImageFile,
   ImagePlace,
-  Leftover,
   ObserveHints,
   PartSlots,
+  HistoryHints,
+  PastTask,
   Preflight,
   RecalledTask,
   RecallHints,
+  RecallTarget,
   Seen,
   TaskHandle,
   TaskView,
   Work,
 } from "./contract.ts";
+export { taskTimeSlackMs } from "./task-times.ts";
 export { checks, connectionProblems } from "./diagnosis.ts";
-export type { Check, Diagnosis, Finding, HypervisorDoctor } from "./diagnosis.ts";
+export type { Check, Diagnosis, Finding, HypervisorDoctor, OwnTask, OwnWork } from "./diagnosis.ts";
 export { shapeDifferences } from "./differences.ts";
 export type { Difference } from "./differences.ts";
+export type { EpochChange, EpochView, ListedEpoch } from "./epoch.ts";
 export { imageChecksum, isBerthFile, isSeedOf, seedFileName, seedIdentity } from "./file-names.ts";
-export type { FetchImage, PutImage, RemoveImage } from "./image-operation.ts";
+export { provesFile } from "./image-operation.ts";
+export { fileDifference, isSameFile, knownFileOf } from "./known-file.ts";
+export type { KnownFile } from "./known-file.ts";
+export type { ClaimedFile, FetchImage, PutImage, RemoveImage } from "./image-operation.ts";
 export type {
   Capability,
   Inventory,
@@ -114,4 +132,6 @@ export type {
   Suspend,
   Unlock,
 } from "./operation.ts";
+export { isAsSeen } from "./seen-file.ts";
+export type { SeenFile } from "./seen-file.ts";
 export type { Survey, SurveyedFile, SurveyedMachine, SurveyedVolume } from "./survey.ts";

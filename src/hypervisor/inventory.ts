@@ -1,4 +1,5 @@
 import type { Failure } from "./categories.ts";
+import type { ListedEpoch } from "./epoch.ts";
 import type { LockKind, Power } from "./machine.ts";
 
 /** The system behind the connection. */
@@ -22,7 +23,7 @@ export type Capability =
   | "Snapshot"
   | "LiveMigration"
   | "MoveDisk"
-  | "HandOver"
+  | "TransferDisk"
   | "Firmware"
   | "SeedDisc"
   | "Suspend"
@@ -42,6 +43,8 @@ export interface Inventory {
   readonly isComplete: boolean;
   /** What could not be seen, for people. */
   readonly missing: readonly string[];
+  /** The newest epoch of each installation. Absent: this list does not show epochs. */
+  readonly epochs?: readonly ListedEpoch[];
 }
 
 export interface InventoryMachine {

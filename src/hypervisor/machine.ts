@@ -1,3 +1,4 @@
+import type { KnownFile } from "./known-file.ts";
 import type { Mark } from "./mark.ts";
 
 /**
@@ -160,7 +161,12 @@ export interface NewDisk extends DiskShape {
 export type Fill =
   | { readonly from: "blank" }
   /** A copy of an image file or of a volume, by its id on the hypervisor. */
-  | { readonly from: "volume"; readonly volume: string }
+  | {
+      readonly from: "volume";
+      readonly volume: string;
+      /** The file that was verified. If another one is there by now, nothing is copied from it. */
+      readonly knownFile?: KnownFile;
+    }
   /** A full copy of another machine's disk, by name or slot. Absent: the one it boots from. */
   | { readonly from: "machine"; readonly externalId: string; readonly disk?: string };
 
@@ -292,6 +298,8 @@ export interface SeenVolume {
   readonly storage: string;
   readonly state: "Attached" | "Detached";
   readonly disk?: string;
+  /** The driver's own word for where firmware variables or the state of a TPM are. */
+  readonly slot?: string;
   readonly sizeBytes?: number;
   /** Whether the volume bears the machine's own id: only then does it go with the machine. */
   readonly isOwn: boolean;
@@ -306,9 +314,11 @@ export interface Lock {
   readonly state: "Held" | "Dead" | "Unknown";
   /** The work of ours that set it, where that is known. */
   readonly task?: string;
-  /** When that began; and when and how it ended, in the hypervisor's own words. */
+  /** When that began; and when and how it ended: on the hypervisor's own clock, in its words. */
   readonly sinceMs?: number;
   readonly endedMs?: number;
+  /** How far that clock is ahead of Berth's, within seconds. */
+  readonly aheadMs?: number;
   readonly end?: string;
   /** Somebody else's work that holds it, or that ended badly and left it. It proves nothing. */
   readonly others?: LockWork;
@@ -320,8 +330,11 @@ export interface Lock {
 export interface LockWork {
   readonly task: string;
   readonly user: string;
+  /** On the hypervisor's own clock. */
   readonly sinceMs: number;
   readonly endedMs?: number;
+  /** How far that clock is ahead of Berth's, within seconds. */
+  readonly aheadMs?: number;
   readonly end?: string;
 }
 

@@ -1,6 +1,7 @@
 import type { ClaimSpec } from "../api/index.ts";
 import type { FetchImage, PutImage, RemoveImage } from "./image-operation.ts";
 import type { Bus, DiskShape, HighAvailabilityShape, NewDisk, Shape } from "./machine.ts";
+import type { SeenFile } from "./seen-file.ts";
 
 /** What a driver has to know of a Claim. It reads it and never writes it. */
 export type ClaimedMachine = Pick<
@@ -11,8 +12,10 @@ export type ClaimedMachine = Pick<
   | "owner"
   | "node"
   | "volumes"
-  | "preflightVolumes"
-  | "preflightNode"
+  | "otherVolumes"
+  | "allocation"
+  | "probableVolumes"
+  | "driver"
   | "reservedAt"
 >;
 
@@ -310,6 +313,10 @@ export interface RemoveVolume {
    * of them are asked, their snapshots too, whatever that costs.
    */
   readonly isStray?: boolean;
+  /** Somebody approved it, or a policy: then it may also be one that is only probably ours. */
+  readonly isApproved?: boolean;
+  /** What was approved. Another volume of the same name: `changed`. */
+  readonly seen?: SeenFile;
 }
 
 /**
@@ -323,6 +330,8 @@ export interface DiscardVolume {
   readonly volume: string;
   /** The volume's id once more, as the person typed it. */
   readonly confirmed: string;
+  /** What the person saw. Another volume of the same name: `changed`. */
+  readonly seen: SeenFile;
 }
 
 /**
@@ -373,4 +382,6 @@ export interface RemoveSeed {
   readonly fileName: string;
   /** As of a volume: any machine may hold it by now, so all of them are asked. */
   readonly isStray?: boolean;
+  /** As of a volume: another disc of the same name is `changed`. */
+  readonly seen?: SeenFile;
 }

@@ -46,6 +46,8 @@ export interface SurveyedVolume {
   readonly node: string;
   readonly isShared: boolean;
   readonly sizeBytes: number;
+  /** Where the storage reports it. */
+  readonly createdMs?: number;
 }
 
 export interface SurveyedFile {
@@ -56,4 +58,5 @@ export interface SurveyedFile {
   readonly node: string;
   readonly isShared: boolean;
   readonly sizeBytes: number;
+  readonly createdMs?: number;
 }

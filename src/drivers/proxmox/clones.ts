@@ -1,5 +1,6 @@
 import { answered, failed } from "../../hypervisor/index.ts";
 import type { Answer, ClaimedMachine } from "../../hypervisor/index.ts";
+import { guard } from "../../kernel/guard.ts";
 import type { DriverContext } from "./context.ts";
 import { readFailureOf } from "./errors.ts";
 import { type ListedTask, listTasks } from "./tasks.ts";
@@ -13,29 +14,39 @@ import { pathPart } from "./wire/wire.ts";
  * (recorded on 7.4, 8.4 and 9.2), so a task alone proves nothing: the id and the mark must agree.
  */
 export async function findClone(
-  { api, user }: DriverContext,
+  context: DriverContext,
   claim: ClaimedMachine,
   source: string,
 ): Promise<Answer<ListedTask | undefined>> {
+  const { api, user } = context;
   const { node, externalId, reservedAt } = claim;
   if (node === undefined) return answered(undefined);
   const sinceMs = Date.parse(reservedAt ?? "") || 0;
-  const listed = await listTasks(api, { node, externalId: source, sinceMs });
+  const listed = await listTasks(context, { node, externalId: source, sinceMs });
   if (!listed.ok) return listed;
-  const own = listed.value.filter((task) => task.type === "qmclone" && task.user === user);
+  const own = listed.value.filter((task) => {
+    return task.type === "qmclone" && guard("clone-task-of-ours", task.user === user);
+  });
   for (const task of own) {
     const path = `/nodes/${pathPart(node)}/tasks/${pathPart(task.task)}/log`;
     const log = await api.get(path, { limit: 5 });
     if (log.type !== "data") return failed(readFailureOf(log, `read the log of ${task.task}`));
     const made = madeId(log.data);
-    if (made === undefined || made === externalId) return answered(task);
+    if (guard("clone-task-same-id", made === undefined || made === externalId)) {
+      return answered(task);
+    }
   }
   return answered(undefined);
 }
 
 function madeId(log: unknown): string | undefined {
-  for (const line of rowsOf(log)) {
-    const found = /^creating a clone of VM \d+ with ID (\d+)$/.exec(textOf(line, "t").trim());
+  return cloneIn(rowsOf(log).map((line) => textOf(line, "t")));
+}
+
+/** The id of the new VM, where the log of a clone names it. */
+export function cloneIn(lines: readonly string[]): string | undefined {
+  for (const line of lines) {
+    const found = /^creating a clone of VM \d+ with ID (\d+)$/.exec(line.trim());
     if (found?.[1] !== undefined) return found[1];
   }
   return undefined;

@@ -1,3 +1,4 @@
+import { guard } from "../../kernel/guard.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import type { Answer, Failure, Power } from "../../hypervisor/index.ts";
 import { answered, failed } from "../../hypervisor/index.ts";
@@ -124,6 +125,8 @@ export function powerOf(row: Readonly<Record<string, unknown>>): Power {
 
 export interface PendingView {
   readonly keys: readonly string[];
+  /** What the VM runs with until then, by key. */
+  readonly current: Readonly<Record<string, string>>;
   readonly leavingDrives: readonly (readonly [slot: string, text: string])[];
 }
 
@@ -134,7 +137,8 @@ function parseRows(rows: readonly JsonObject[]): WholeConfig | undefined {
   const own = rows.filter((row) => row["key"] !== "digest");
   const values = own.flatMap((row) => {
     // A lock holds until it is gone, also one whose removal was cut short.
-    const isGoing = row["delete"] !== undefined && row["key"] !== "lock";
+    const isGoing =
+      row["delete"] !== undefined && guard("config-lock-stays", row["key"] !== "lock");
     const text = isGoing ? undefined : asText(row["pending"] ?? row["value"]);
     return text === undefined ? [] : [[textOf(row, "key"), text] as const];
   });
@@ -145,6 +149,12 @@ function pendingOf(rows: readonly JsonObject[]): PendingView {
   const waiting = rows.filter((row) => row["pending"] !== undefined || row["delete"] !== undefined);
   return {
     keys: waiting.map((row) => textOf(row, "key")),
+    current: Object.fromEntries(
+      waiting.flatMap((row) => {
+        const text = asText(row["value"]);
+        return text === undefined ? [] : [[textOf(row, "key"), text] as const];
+      }),
+    ),
     leavingDrives: waiting.flatMap((row) => {
       const key = textOf(row, "key");
       return isDrive(key) && row["value"] !== undefined

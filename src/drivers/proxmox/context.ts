@@ -1,12 +1,14 @@
 import type { Random } from "../../kernel/random.ts";
 import type { ConfigReader } from "./config-reader.ts";
 import type { Glance } from "./glance.ts";
+import type { NodeClocks } from "./node-clocks.ts";
 import type { Release } from "./release.ts";
 import type { PveApi } from "./wire/api.ts";
 
 /** What every part of the driver works with. */
 export interface DriverContext {
   readonly api: PveApi;
+  readonly clocks: NodeClocks;
   readonly configs: ConfigReader;
   readonly glance: Glance;
   /** The token's whole id, which every task of ours bears: `berth@pve!prod`. */
@@ -20,6 +22,9 @@ export interface DriverContext {
   /** The token's rights, as GET /access/permissions had them last; undefined until then. */
   readonly permissions: () => unknown;
 }
+
+/** What it takes to list tasks: their times are converted to Berth's clock. */
+export type TaskSource = Pick<DriverContext, "api" | "clocks">;
 
 /** An account with a password: what no API token can do needs root's own login. */
 export interface UnlockAccount {

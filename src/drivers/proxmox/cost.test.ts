@@ -35,14 +35,16 @@ async function make(bench: Bench, further: Shape = {}): Promise<ClaimedMachine> 
   const { stage, driver } = bench;
   const { node, storage, image } = stage;
   assert(image !== undefined);
-  const drafted = await bench.claim();
+  const drafted = await bench.proposed();
   const fill = { from: "volume", volume: image.volume } as const;
   const disk = { name: "root", storage, sizeBytes: 20 * gibibyte, fill };
   const whole = { ...shape, ...further };
   const draft = { claim: drafted, node, shape: whole, disks: [disk] };
   const preflight = await stage.settle(driver.preflight(draft));
   assert.deepEqual(preflight.findings, []);
-  const claim = { ...drafted, preflightVolumes: [...preflight.volumesBefore] };
+  const { otherVolumes, notes } = preflight;
+  assert(otherVolumes.length === 0 && notes !== undefined);
+  const claim = { ...drafted, driver: notes };
   // A machine in the making is not running: its power is asked for at the end.
   const at = async (): Promise<{ node: string; version: string }> => {
     const seen = await bench.observe(claim, { withoutPower: true });
@@ -91,7 +93,7 @@ describe("the price", () => {
     await make(bench);
     counts();
     const { node, discStorage: storage } = bench.stage;
-    const claim = await bench.claim();
+    const claim = await bench.proposed();
     const content = new Uint8Array(2048);
     const fileName = `berth-seed-${claim.identity}-0.iso`;
     await bench.succeed({ kind: "putSeed", claim, node, storage, fileName, content });

@@ -150,6 +150,25 @@ describe("ids", () => {
     assert(!full.ok && full.failure.category === "QuotaExceeded");
     assert.deepEqual(asked, ["1000000"]);
   });
+
+  it("are the same for a key, whoever asks, and the preferred one is proposed where it is free", async () => {
+    const taken = new Set<unknown>();
+    const wrong = { vmid: "VM 1000001 already exists" };
+    const alreadyThere = error(400, "Parameter verification failed.", wrong);
+    const server = new ScriptedServer({
+      "GET /cluster/nextid": ({ params }) => {
+        return taken.has(params?.["vmid"]) ? alreadyThere : data(params?.["vmid"]);
+      },
+    });
+    const driver = driverOn(server);
+    const preferred = driver.prefer?.("web") ?? "";
+    assert.ok(Number(preferred) >= 1_000_000 && Number(preferred) <= 9_999_999);
+    assert.equal(driverOn(server).prefer?.("web"), preferred);
+    assert.notEqual(driver.prefer?.("db"), preferred);
+    assert.deepEqual(await driver.propose([], preferred), { ok: true, value: preferred });
+    taken.add(preferred);
+    assert.deepEqual(await driver.propose([], preferred), { ok: true, value: "1000000" });
+  });
 });
 
 describe("a task", () => {
@@ -289,7 +308,10 @@ describe("images", () => {
   });
 
   it("go only if Berth brought them, and while nobody can be reading them", async () => {
-    const removal = { ...fetchImage, kind: "removeImage" } as const;
+    const named = { storage: "local", name: "another.qcow2", content: "Image" } as const;
+    const fileClaim = { externalId: "f", target: "File", state: "Bound", file: named } as const;
+    const { node, storage } = fetchImage;
+    const removal = { kind: "removeImage", node, storage, fileClaim } as const;
     const fileName = `debian-${"0f".repeat(8)}.qcow2`;
     const file = { volid: `local:import/${fileName}`, content: "import", size: 5 };
     const path = `/nodes/pve1/storage/local/content/${encodeURIComponent(file.volid)}`;
@@ -298,9 +320,10 @@ describe("images", () => {
       "GET /cluster/tasks": data([{ upid: upid("qmconfig", "1"), type: "qmconfig", endtime: 1 }]),
       [`DELETE ${path}`]: data(upid("imgdel", "x")),
     };
-    const foreign = await driverOn(new ScriptedServer(idle)).begin(removal, open);
+    const foreign = await driverOn(new ScriptedServer(idle)).begin({ ...removal, fileName }, open);
     assert.equal(foreign.outcome, "refused");
-    const own = { ...removal, fileName };
+    const proven = { ...named, name: fileName };
+    const own = { ...removal, fileName, fileClaim: { ...fileClaim, file: proven } };
     assert.equal((await driverOn(new ScriptedServer(idle)).begin(own, open)).outcome, "task");
     const busy = new ScriptedServer({
       ...idle,
@@ -310,6 +333,29 @@ describe("images", () => {
     assert.deepEqual(busy.writes, []);
     const gone = new ScriptedServer({ ...idle, [content]: data([]) });
     assert.deepEqual(await driverOn(gone).begin(own, open), { outcome: "done" });
+  });
+
+  it("are not removed if they have another size or time than the Claim says", async () => {
+    const { node, storage } = fetchImage;
+    const fileName = "mine.qcow2";
+    const file = { volid: `local:import/${fileName}`, content: "import", size: 5, ctime: 1_000 };
+    const path = `/nodes/pve1/storage/local/content/${encodeURIComponent(file.volid)}`;
+    const removedAs = async (size: string, createdAt?: string): Promise<string> => {
+      const named = { storage: "local", name: fileName, content: "Image", size } as const;
+      const known = createdAt === undefined ? named : { ...named, createdAt };
+      const fileClaim = { externalId: "f", target: "File", state: "Bound", file: known } as const;
+      const server = new ScriptedServer({
+        [content]: data([present, file]),
+        "GET /cluster/tasks": data([]),
+        [`DELETE ${path}`]: data(upid("imgdel", "x")),
+      });
+      const removal = { kind: "removeImage", node, storage, fileName, fileClaim } as const;
+      return (await driverOn(server).begin(removal, open)).outcome;
+    };
+    assert.equal(await removedAs("5"), "task");
+    assert.equal(await removedAs("5", "1970-01-01T00:16:40Z"), "task");
+    assert.equal(await removedAs("6"), "refused");
+    assert.equal(await removedAs("5", "1970-01-01T00:16:41Z"), "refused");
   });
 
   it("cannot be brought in by an older server, which is said before anything is sent", async () => {

@@ -1,23 +1,28 @@
+import type { Clock } from "../../kernel/clock.ts";
 import type { Random } from "../../kernel/random.ts";
-import { answered, failed } from "../../hypervisor/index.ts";
+import { answered } from "../../hypervisor/index.ts";
 import type { HypervisorDriver } from "../../hypervisor/index.ts";
 import { askGuest } from "./agent.ts";
+import { allocating } from "./allocations.ts";
 import { changeOf } from "./changes/change-of.ts";
 import { ConfigReader } from "./config-reader.ts";
 import type { DriverContext, ProxmoxSettings, UnlockAccount } from "./context.ts";
+import { advanceEpoch, readEpoch } from "./epoch.ts";
 import { fitShape } from "./fit.ts";
 import { Glance } from "./glance.ts";
 import { findDiscs, findImages } from "./images.ts";
 import { readInventory } from "./inventory.ts";
 import { findLeftovers } from "./leftovers.ts";
 import { observe } from "./observe.ts";
+import { NodeClocks } from "./node-clocks.ts";
 import { begin } from "./operations/begin.ts";
 import { preflight } from "./preflight.ts";
-import { propose } from "./propose.ts";
+import { prefer, propose } from "./propose.ts";
 import { newestKnown } from "./release.ts";
 import { surveyAll } from "./survey.ts";
 import { readSystem } from "./system.ts";
-import { cancelTask, lookAtTask, recallTasks } from "./tasks.ts";
+import { memoryOfTasks } from "./recall.ts";
+import { cancelTask, lookAtTask } from "./tasks.ts";
 import { PveApi } from "./wire/api.ts";
 import { limited } from "./wire/limited.ts";
 import type { Send } from "./wire/wire.ts";
@@ -26,6 +31,7 @@ export interface ProxmoxOptions {
   readonly send: Send;
   /** The token's id, `user@realm!name`: what proves that a task is ours. Not the secret. */
   readonly tokenId: string;
+  readonly clock: Clock;
   readonly random: Random;
   readonly settings?: ProxmoxSettings;
   /** Calls that one node works on at once. */
@@ -40,11 +46,13 @@ const callsPerNodeDefault = 2;
 /** The driver for Proxmox VE 7.2 to 9.2. */
 export function proxmoxDriver(options: ProxmoxOptions): HypervisorDriver {
   const { send, tokenId, random, settings = {}, callsPerNode = callsPerNodeDefault } = options;
-  const api = new PveApi(limited(send, callsPerNode));
+  const clocks = new NodeClocks(options.clock);
+  const api = new PveApi(limited(clocks.timed(send), callsPerNode));
   let release = newestKnown;
   let permissions: unknown;
   const context: DriverContext = {
     api,
+    clocks,
     configs: new ConfigReader(api),
     glance: new Glance(),
     user: tokenId,
@@ -69,22 +77,23 @@ export function proxmoxDriver(options: ProxmoxOptions): HypervisorDriver {
       return answer;
     },
     observe: (claim, hints) => observe(context, claim, hints),
-    propose: (avoid) => propose(context, avoid),
+    propose: (avoid, first) => propose(context, avoid, first),
+    prefer: (key) => prefer(context, key),
     fit: (shape) => fitShape(shape, release),
     preflight: (draft) => preflight(context, draft),
     begin: (operation, fence) => begin(context, operation, fence),
     look: (task) => lookAtTask(api, task),
     cancel: (task, fence) => cancelTask(api, task, fence),
-    recall: async ({ externalId, node }, sinceMs, hints = {}) =>
-      node === undefined
-        ? failed({ category: "DependencyNotReady", message: `no node is known for ${externalId}` })
-        : await recallTasks(api, { externalId, node, sinceMs, user: tokenId, ...hints }),
+    ...memoryOfTasks(context),
     guest: (claim) => askGuest(context, claim),
     changeOf,
+    allocating: (operation, id) => allocating(context, operation, id),
     leftovers: (claim) => findLeftovers(context, claim),
-    survey: (known) => surveyAll(context, known),
+    survey: (known, suspects) => surveyAll(context, known, suspects),
     images: (place) => findImages(context, place),
     discs: (place) => findDiscs(context, place),
+    epoch: (installation) => readEpoch(context, installation),
+    advance: (change, fence) => advanceEpoch(context, change, fence),
     close: () => options.close?.(),
   };
 }

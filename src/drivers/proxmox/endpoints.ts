@@ -21,12 +21,12 @@ const reads: readonly Omit<EndpointLine, "method">[] = [
   { path: "/nodes/{node}/certificates/info", why: "the cluster's identity" },
   {
     path: "/cluster/resources",
-    rights: "VM.Audit, Datastore.Audit, Sys.Audit",
-    why: "the one glance of each tick: machines, storages, nodes",
+    rights: "VM.Audit, Datastore.Audit, Sys.Audit, Pool.Audit",
+    why: "the one glance of each tick: machines, storages, nodes, the epoch",
   },
   { path: "/cluster/status", rights: "Sys.Audit", why: "whether the cluster has its majority" },
   { path: "/cluster/nextid", why: "whether one id is free, in the whole cluster" },
-  { path: "/cluster/tasks", rights: "Sys.Audit", why: "whether anybody may be reading an image" },
+  { path: "/cluster/tasks", rights: "Sys.Audit", why: "who reads an image, or uploads it" },
   { path: "/nodes/{node}/status", rights: "Sys.Audit", why: "whether a node is well" },
   {
     path: "/nodes/{node}/network",
@@ -35,9 +35,15 @@ const reads: readonly Omit<EndpointLine, "method">[] = [
   },
   { path: "/nodes/{node}/storage", rights: "Datastore.Audit", why: "storages and their space" },
   { path: `${storage}/content`, rights: "Datastore.Allocate", why: "volumes, images and discs" },
+  {
+    path: `${storage}/content/{volume}`,
+    rights: "Datastore.Allocate",
+    why: "how large the volume is that a disk is copied from",
+  },
+  { path: "/nodes/{node}/time", rights: "Sys.Audit", why: "on which clock the times of tasks are" },
   { path: "/nodes/{node}/tasks", rights: "Sys.Audit", why: "our own tasks about a machine" },
   { path: "/nodes/{node}/tasks/{upid}/status", why: "how far a task of ours is" },
-  { path: "/nodes/{node}/tasks/{upid}/log", why: "which machine a clone is" },
+  { path: "/nodes/{node}/tasks/{upid}/log", why: "which VM a clone is, and which file an upload" },
   {
     path: `${machine}/pending`,
     rights: "VM.Audit",
@@ -56,8 +62,16 @@ const reads: readonly Omit<EndpointLine, "method">[] = [
     rights: "Sys.Audit",
     why: "how a machine is watched over",
   },
-  { path: "/storage", rights: "Datastore.Audit", why: "`berth doctor --snapshot` only" },
-  { path: "/pools", rights: "Pool.Audit", why: "`berth doctor --snapshot` only" },
+  {
+    path: "/storage",
+    rights: "Datastore.Audit",
+    why: "the format of new disks on files and LVM; `berth doctor --snapshot`",
+  },
+  {
+    path: "/pools",
+    rights: "Pool.Audit",
+    why: "which run of this installation wrote the epoch; `berth doctor --snapshot`",
+  },
   {
     path: "/pools/{pool}",
     rights: "Pool.Audit",
@@ -117,6 +131,12 @@ const writes: readonly EndpointLine[] = [
     why: "bring an image, a disc or the data of the first boot",
   },
   {
+    method: "POST",
+    path: `${storage}/content`,
+    rights: "Datastore.AllocateSpace",
+    why: "the volume of a blank disk, under a name that is recorded before",
+  },
+  {
     method: "DELETE",
     path: `${storage}/content/{volume}`,
     rights: "Datastore.Allocate",
@@ -136,6 +156,18 @@ const writes: readonly EndpointLine[] = [
   { method: "PUT", path: "/cluster/ha/resources/{sid}", rights: ha, why: "change that" },
   { method: "DELETE", path: "/cluster/ha/resources/{sid}", rights: ha, why: "end that" },
   { method: "PUT", path: "/pools/{pool}", rights: "Pool.Allocate", why: "into a pool, out of one" },
+  {
+    method: "POST",
+    path: "/pools",
+    rights: "Pool.Allocate",
+    why: "at start and takeover: the epoch of this run, as an empty pool",
+  },
+  {
+    method: "DELETE",
+    path: "/pools/{pool}",
+    rights: "Pool.Allocate",
+    why: "the pools of earlier epochs of this installation",
+  },
 ];
 
 /** Every call that Berth makes. `docs/drivers/proxmox.md` shows it. */

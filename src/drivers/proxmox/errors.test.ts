@@ -49,7 +49,7 @@ const cases: readonly Case[] = [
   },
   {
     text: "Configuration file 'nodes/pve1/qemu-server/101.conf' does not exist",
-    category: "Missing",
+    category: "UnknownOutcome",
     meaning: "notHere",
     reason: "not on this node; status 500",
   },

@@ -32,8 +32,8 @@ interface ErrorRule extends Classified {
   readonly text: RegExp;
 }
 
-/** A volume whose name the hypervisor chose. */
-const ownName = String.raw`vm-\d+-(?:disk-\d+|state-suspend-[\d-]+)`;
+/** A volume whose name the hypervisor chose, or Berth for one attempt. */
+const ownName = String.raw`vm-\d+-(?:disk-\d+|state-suspend-[\d-]+|berth-[0-9a-f]+)`;
 
 /**
  * The exact texts, found in the sources of qemu-server, pve-storage, pve-common and pve-cluster and
@@ -46,9 +46,10 @@ const rules: readonly ErrorRule[] = [
   rule(/^unable to create VM \d+ - (?:VM|CT) \d+ already exists on node '[^']+'$/, "taken"),
   rule(/^unable to create VM \d+: config file already exists$/, "taken"),
   rule(/^(?:VM|CT) \d+ already exists$/, "taken"),
+  // Not "Missing": that a VM is gone is concluded by observing every node, and by nothing else.
   {
     text: /^Configuration file 'nodes\/[^']+' does not exist$/,
-    category: "Missing",
+    category: "UnknownOutcome",
     meaning: "notHere",
   },
 

@@ -1,7 +1,9 @@
 import type { ClaimedMachine, Fence } from "../../hypervisor/index.ts";
 import { isJsonObject } from "../../kernel/json.ts";
 import type { Random } from "../../kernel/random.ts";
+import { VirtualClock } from "../../kernel/virtual-clock.ts";
 import { proxmoxDriver } from "./driver.ts";
+import { writeNotes } from "./listing-notes.ts";
 import type { PveReply, PveRequest, Send } from "./wire/wire.ts";
 
 /** A Claim as the tests have it. */
@@ -11,8 +13,8 @@ export const claim: ClaimedMachine = {
   installation: "11111111-2222-4333-8444-555555555555",
   owner: { namespace: "prod", name: "web" },
   node: "pve1",
-  preflightVolumes: [],
-  preflightNode: "pve1",
+  otherVolumes: [],
+  driver: writeNotes({ listedOn: "pve1", unlisted: [] }),
   reservedAt: "2026-01-02T03:04:05Z",
 };
 
@@ -54,7 +56,10 @@ export class ScriptedServer {
     if (request.mayWrite !== undefined && !request.mayWrite()) {
       return { type: "notSent", why: "fenced", detail: "the fence is closed" };
     }
-    const answer = this.#pendingOf(request) ?? this.#script[`${request.method} ${request.path}`];
+    const answer =
+      this.#pendingOf(request) ??
+      timeOf(request) ??
+      this.#script[`${request.method} ${request.path}`];
     if (answer === undefined)
       throw new Error(`not in the script: ${request.method} ${request.path}`);
     return typeof answer === "function" ? answer(request) : answer;
@@ -84,6 +89,14 @@ export class ScriptedServer {
   }
 }
 
+/** The clock of scripted servers, and of the drivers that ask them: it stands still. */
+export const scriptClock = new VirtualClock();
+
+function timeOf({ path }: PveRequest): PveReply | undefined {
+  if (!/^\/nodes\/[^/]+\/time$/.test(path)) return undefined;
+  return data({ timezone: "UTC", time: Math.floor(scriptClock.nowMs() / 1000) });
+}
+
 function dataOf(scripted: Script[string] | undefined): unknown {
   if (scripted === undefined || typeof scripted === "function") return [];
   const body: unknown = scripted.type === "answered" ? JSON.parse(scripted.body) : undefined;
@@ -91,7 +104,7 @@ function dataOf(scripted: Script[string] | undefined): unknown {
 }
 
 export function driverOn(server: ScriptedServer): ReturnType<typeof proxmoxDriver> {
-  return proxmoxDriver({ send: server.send, tokenId, random: zeros });
+  return proxmoxDriver({ send: server.send, tokenId, clock: scriptClock, random: zeros });
 }
 
 const zeros: Random = {

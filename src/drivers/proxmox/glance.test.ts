@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { claim, data, error, ScriptedServer, tokenId } from "./fixture.ts";
+import { claim, data, error, scriptClock, ScriptedServer, tokenId } from "./fixture.ts";
 import { proxmoxDriver } from "./driver.ts";
+import { writeNotes } from "./listing-notes.ts";
 
 const resources = data([
   { type: "node", node: "pve1", status: "online" },
@@ -25,8 +26,10 @@ const images = data([{ volid: "local:import/debian.qcow2", content: "import", si
 function driver(server: ScriptedServer, idRange?: { first: number; last: number }) {
   const random = { number: () => 0.5, bytes: () => new Uint8Array(), uuid: () => "" };
   const settings = idRange === undefined ? {} : { idRange };
-  return proxmoxDriver({ send: server.send, tokenId, random, settings });
+  return proxmoxDriver({ send: server.send, tokenId, clock: scriptClock, random, settings });
 }
+
+const farUnlisted = { listedOn: "pve1", unlisted: ["far"] };
 
 const draft = {
   claim,
@@ -94,9 +97,9 @@ describe("what was seen already", () => {
     const berth = driver(server);
     await berth.inventory();
     const clone = { source: "9000", mode: "Linked" } as const;
-    const { volumesBefore, findings } = await berth.preflight({ ...draft, disks: [], clone });
+    const { otherVolumes, notes, findings } = await berth.preflight({ ...draft, disks: [], clone });
     assert.deepEqual(findings, []);
-    assert.deepEqual(volumesBefore, ["far:unlisted"]);
+    assert.deepEqual([otherVolumes, notes], [[], writeNotes(farUnlisted)]);
   });
 
   it("of a pool is remembered, and only a pool that is surely not there is a finding", async () => {
@@ -138,7 +141,7 @@ describe("what was seen already", () => {
     ] as const;
     const networks = [{ name: "lan", network: "vmbr77" }];
     const added = { claim, node: "pve1", shape: { networks }, disks, isAddition: true };
-    const { findings, volumesBefore } = await berth.preflight(added);
+    const { findings, otherVolumes, notes } = await berth.preflight(added);
     assert.deepEqual(
       findings.map(({ category, message }) => `${category} ${message}`),
       [
@@ -147,7 +150,7 @@ describe("what was seen already", () => {
         "ConfigurationError the bridge vmbr77 does not exist on pve1, or the token may not use it",
       ],
     );
-    assert.deepEqual(volumesBefore, []);
+    assert.deepEqual([otherVolumes, notes], [[], undefined]);
     const asked = server.requests.map(({ path }) => path);
     assert.deepEqual(asked, ["/cluster/resources", "/nodes/pve1/network"]);
   });
@@ -189,6 +192,23 @@ describe("what was seen already", () => {
     );
   });
 
+  it("says which storage is away where volumes of others were seen under the id", async () => {
+    const server = new ScriptedServer({
+      "GET /cluster/resources": resources,
+      "GET /nodes/pve1/storage/zfs/content": data([]),
+      "GET /nodes/pve1/network": bridges,
+    });
+    const berth = driver(server);
+    await berth.inventory();
+    const seen = ["zfs:vm-100-disk-0", "gone:vm-100-disk-0"].map((id) => ({ id, seenAt: "" }));
+    const found = await berth.preflight({ ...draft, claim: { ...claim, otherVolumes: seen } });
+    const away = found.findings.filter(({ category }) => category === "NodeUnhealthy");
+    assert.deepEqual(
+      away.map(({ message }) => /storage (\w+), which is not available/.exec(message)?.[1]),
+      ["gone"],
+    );
+  });
+
   it("is noted where nobody looked: nothing there is ever taken for ours by its name", async () => {
     const { externalId: id } = claim;
     const row = (storage: string) => {
@@ -204,8 +224,8 @@ describe("what was seen already", () => {
     const disks = [
       { name: "root", storage: "zfs", sizeBytes: 1, fill: { from: "blank" } },
     ] as const;
-    const { volumesBefore } = await berth.preflight({ ...draft, disks });
-    assert.deepEqual(volumesBefore, ["far:unlisted"]);
+    const { otherVolumes, notes } = await berth.preflight({ ...draft, disks });
+    assert.deepEqual([otherVolumes, notes], [[], writeNotes(farUnlisted)]);
     const gone = error(
       500,
       `Configuration file 'nodes/pve1/qemu-server/${id}.conf' does not exist`,
@@ -219,10 +239,16 @@ describe("what was seen already", () => {
       "GET /nodes/pve1/storage/zfs/content": data([]),
       "GET /nodes/pve1/storage/far/content": data([row("far")]),
     });
-    const reserved = { ...claim, preflightVolumes: [...volumesBefore] };
+    const reserved = { ...claim, driver: writeNotes(farUnlisted) };
     assert.deepEqual(await driver(later).leftovers(reserved), { ok: true, value: [] });
     const volumes = [
-      { id: `far:vm-${id}-disk-0`, role: "Disk", storage: "far", state: "Attached" } as const,
+      {
+        id: `far:vm-${id}-disk-0`,
+        role: "Disk",
+        proof: "Config",
+        storage: "far",
+        state: "Attached",
+      } as const,
     ];
     const left = await driver(later).leftovers({ ...reserved, volumes });
     assert(left.ok);

@@ -1,14 +1,45 @@
 import type { Inventory } from "../../hypervisor/index.ts";
-import { type NodeStorage, wordsOf } from "./storages.ts";
+import { type ListedVolume, type NodeStorage, type StorageSettings, wordsOf } from "./storages.ts";
 
 /** What one call for everything showed last, and what was seen once and hardly ever goes. */
 export class Glance {
   #inventory: Inventory | undefined;
   readonly #sights = new Set<string>();
+  /** Sizes of image files since the last glance, by node and volume; undefined: not to be had. */
+  readonly #sizes = new Map<string, number | undefined>();
+  /** Image files that were listed since the last glance, by node and volume. */
+  readonly #files = new Map<string, ListedVolume>();
+  /** How the storages are configured, once it was read since the last glance. */
+  storageSettings: ReadonlyMap<string, StorageSettings> | undefined;
 
   /** Called with every new sight of the cluster, which the controllers take every few seconds. */
   look(inventory: Inventory): void {
     this.#inventory = inventory;
+    this.#sizes.clear();
+    this.#files.clear();
+    this.storageSettings = undefined;
+  }
+
+  /** What is read once for all disks that are copied from the same file in the same seconds. */
+  sizeOf(
+    node: string,
+    volume: string,
+  ): { readonly isKnown: boolean; readonly bytes?: number | undefined } {
+    const key = `${node} ${volume}`;
+    return { isKnown: this.#sizes.has(key), bytes: this.#sizes.get(key) };
+  }
+
+  measured(node: string, volume: string, bytes: number | undefined): void {
+    this.#sizes.set(`${node} ${volume}`, bytes);
+  }
+
+  /** An image file as it was listed since the last glance. */
+  fileOf(node: string, volume: string): ListedVolume | undefined {
+    return this.#files.get(`${node} ${volume}`);
+  }
+
+  listed(node: string, files: readonly ListedVolume[]): void {
+    for (const file of files) this.#files.set(`${node} ${file.volume}`, file);
   }
 
   /** The storages of a node as they were at the last glance; undefined if it showed none. */

@@ -1,5 +1,6 @@
 import { readMark } from "../../hypervisor/index.ts";
 import type { ClaimedMachine, ForeignReason, Mark } from "../../hypervisor/index.ts";
+import { guard } from "../../kernel/guard.ts";
 import type { PveConfig } from "./translate/config.ts";
 import { identityOf } from "./translate/machine.ts";
 
@@ -36,7 +37,8 @@ export function isHuskConfig({ values }: PveConfig): boolean {
  */
 function isEmpty({ description = "", ...rest }: PveConfig["values"]): boolean {
   const isOwnWords = description === "" || description.trim() === "qmclone temporary file";
-  return isOwnWords && Object.keys(rest).every((key) => key === "lock");
+  const isBare = Object.keys(rest).every((key) => key === "lock");
+  return guard("placeholder-no-notes", isOwnWords) && guard("placeholder-no-content", isBare);
 }
 
 function unmarked(hasIdentity: boolean, isBroken: boolean): Verdict {
@@ -53,23 +55,26 @@ function disagreement(
   claim: ClaimedMachine,
   identity: string | undefined,
 ): { reason: ForeignReason; detail: string } | undefined {
-  if (mark.installation !== claim.installation) {
+  if (!guard("identity-installation", mark.installation === claim.installation)) {
     const detail = `it belongs to the installation ${mark.installation}`;
     return { reason: "OtherInstallation", detail };
   }
-  if (mark.externalId !== claim.externalId) {
+  if (!guard("identity-external-id", mark.externalId === claim.externalId)) {
     return { reason: "Copied", detail: `its mark was made for ${mark.externalId}` };
   }
   const owner = `${mark.owner.namespace}/${mark.owner.name}`;
   // Whoever had it, it is nobody's now; of a copy of it that cannot be said.
   const isWhole = mark.identity === identity;
-  if (mark.state === "Released" && isWhole) {
+  if (!guard("identity-not-released", mark.state !== "Released" || !isWhole)) {
     return { reason: "Released", detail: `${owner} let it go` };
   }
-  if (mark.owner.namespace !== claim.owner.namespace || mark.owner.name !== claim.owner.name) {
+  const isSameOwner =
+    mark.owner.namespace === claim.owner.namespace && mark.owner.name === claim.owner.name;
+  if (!guard("identity-owner", isSameOwner)) {
     return { reason: "OtherOwner", detail: `it belongs to ${owner}` };
   }
-  if (mark.identity !== claim.identity || identity !== claim.identity) {
+  const isSameMark = guard("identity-of-marker", mark.identity === claim.identity);
+  if (!isSameMark || !guard("identity-of-vm", identity === claim.identity)) {
     const detail = `its identity is ${identity ?? "none"}, its mark says ${mark.identity}`;
     return { reason: "Copied", detail };
   }

@@ -2,7 +2,8 @@ import { answered } from "../../hypervisor/index.ts";
 import type { Answer, ImageFile, ImagePlace } from "../../hypervisor/index.ts";
 import type { DriverContext } from "./context.ts";
 import { hasImportContent } from "./release.ts";
-import { listVolumes } from "./storages.ts";
+import { listVolumes, type ListedVolume } from "./storages.ts";
+import { present } from "./translate/present.ts";
 import { fileNameOf } from "./translate/volumes.ts";
 
 /** Files that a disk can be filled from. An older server has no place for them. */
@@ -18,9 +19,8 @@ export async function findImages(
     place.node,
     files.map(({ volume }) => volume),
   );
-  return answered(
-    files.map(({ volume, sizeBytes }) => ({ volume, fileName: fileNameOf(volume), sizeBytes })),
-  );
+  glance.listed(place.node, files);
+  return answered(files.map(imageFile));
 }
 
 /** Discs that a drive can hold. */
@@ -31,7 +31,9 @@ export async function findDiscs(
   const listed = await listVolumes(api, place, { content: "iso" });
   if (!listed.ok) return listed;
   const files = listed.value.filter(({ content }) => content === "iso");
-  return answered(
-    files.map(({ volume, sizeBytes }) => ({ volume, fileName: fileNameOf(volume), sizeBytes })),
-  );
+  return answered(files.map(imageFile));
+}
+
+function imageFile({ volume, sizeBytes, createdMs }: ListedVolume): ImageFile {
+  return { volume, fileName: fileNameOf(volume), sizeBytes, ...present({ createdMs }) };
 }

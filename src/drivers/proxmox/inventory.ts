@@ -1,3 +1,4 @@
+import { guard } from "../../kernel/guard.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { answered, failed } from "../../hypervisor/index.ts";
 import type {
@@ -8,6 +9,7 @@ import type {
   InventoryStorage,
 } from "../../hypervisor/index.ts";
 import { powerOf } from "./config-reader.ts";
+import { epochsOf } from "./epoch.ts";
 import { readFailureOf } from "./errors.ts";
 import { lockKind } from "./locks.ts";
 import { storageContents } from "./storages.ts";
@@ -30,8 +32,11 @@ export async function readInventory(api: PveApi): Promise<Answer<Inventory>> {
     machines: rows.filter(isGuest).map(machineOf),
     nodes,
     storages: ofType(rows, "storage").map(storageOf),
-    isComplete: missing.length === 0 && nodes.length > 0,
+    isComplete:
+      guard("inventory-nodes-healthy", missing.length === 0) &&
+      guard("inventory-has-nodes", nodes.length > 0),
     missing: missing.map((name) => `the node ${name}`),
+    epochs: epochsOf(rows),
   });
 }
 

@@ -1,7 +1,7 @@
 import { answered } from "../../hypervisor/index.ts";
 import type { Answer } from "../../hypervisor/index.ts";
+import type { TaskSource } from "./context.ts";
 import { type ListedTask, listTasks, type TaskQuery } from "./tasks.ts";
-import type { PveApi } from "./wire/api.ts";
 import { rowsOf, textOf } from "./wire/rows.ts";
 
 /**
@@ -12,31 +12,34 @@ import { rowsOf, textOf } from "./wire/rows.ts";
  * only this node's word counts, and proves nothing.
  */
 export async function tasksBehind(
-  api: PveApi,
+  from: TaskSource,
   lock: string,
   query: TaskQuery,
 ): Promise<Answer<readonly ListedTask[]>> {
-  const here = await listTasks(api, query);
+  const here = await listTasks(from, query);
   if (!here.ok || lock !== "migrate") return here;
   const last = here.value.find(({ type }) => type === "qmigrate");
   if (last !== undefined && !last.endedWell) return here;
-  const elsewhere = await listElsewhere(api, query);
+  const elsewhere = await listElsewhere(from, query);
   return elsewhere === undefined ? here : answered(elsewhere.toSorted(openThenNewest));
 }
 
-/** The clocks of two nodes need not agree: what is still open is the last, whatever they say. */
+/** Times of two nodes are known within seconds: what is open is the last, whatever they say. */
 function openThenNewest(a: ListedTask, b: ListedTask): number {
   return Number(b.isRunning) - Number(a.isRunning) || b.startMs - a.startMs;
 }
 
-async function listElsewhere(api: PveApi, query: TaskQuery): Promise<ListedTask[] | undefined> {
-  const status = await api.get("/cluster/status");
+async function listElsewhere(
+  from: TaskSource,
+  query: TaskQuery,
+): Promise<ListedTask[] | undefined> {
+  const status = await from.api.get("/cluster/status");
   if (status.type !== "data") return undefined;
   const nodes = rowsOf(status.data).filter((row) => row["type"] === "node");
   const found: ListedTask[] = [];
   for (const node of nodes.map((row) => textOf(row, "name"))) {
     if (node === query.node) continue;
-    const there = await listTasks(api, { ...query, node });
+    const there = await listTasks(from, { ...query, node });
     if (!there.ok) return undefined;
     found.push(...there.value);
   }

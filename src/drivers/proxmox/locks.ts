@@ -1,4 +1,5 @@
 import type { Lock, LockKind, LockWork } from "../../hypervisor/index.ts";
+import { guard } from "../../kernel/guard.ts";
 import type { ListedTask } from "./tasks.ts";
 import { present } from "./translate/present.ts";
 
@@ -56,10 +57,13 @@ export function judgeLock(
 ): Lock {
   const kind = lockKind(lock);
   const last = tasks.find((task) => lockTasks[lock]?.includes(task.type));
-  if (last === undefined || last.user !== user || last.endedWell) {
+  const isOurs = guard("lock-task-of-ours", last?.user === user);
+  if (last === undefined || !isOurs || !guard("lock-task-failed", !last.endedWell)) {
     return { kind, detail: lock, ...othersLock(last, machine) };
   }
-  if (last.isRunning) return { kind, detail: lock, state: "Held", ...workOf(last) };
+  if (!guard("lock-task-ended", !last.isRunning)) {
+    return { kind, detail: lock, state: "Held", ...workOf(last) };
+  }
   return deadLock(lock, machine, last);
 }
 
@@ -74,18 +78,30 @@ function othersLock(
   return { state: "Unknown", remedy, ...present({ others }) };
 }
 
-function othersWork({ task, user, startMs, endMs, end }: ListedTask): LockWork {
-  return { task, user, sinceMs: startMs, ...present({ endedMs: endMs, end }) };
+function othersWork({ user, ...listed }: ListedTask): LockWork {
+  const { sinceMs, ...work } = timesOf(listed);
+  return { task: listed.task, user, sinceMs, ...work };
 }
 
 /** The work behind a lock: which, since when, and how it ended. */
-export function workOf({
-  task,
+export function workOf(
+  listed: ListedTask,
+): Pick<Lock, "task" | "sinceMs" | "endedMs" | "aheadMs" | "end"> {
+  return { task: listed.task, ...timesOf(listed) };
+}
+
+/**
+ * Its times on the clock of its node, for people. What is converted differs by a second from one
+ * reading of that clock to the next, and every difference would be a write.
+ */
+function timesOf({
   startMs,
   endMs,
   end,
-}: ListedTask): Pick<Lock, "task" | "sinceMs" | "endedMs" | "end"> {
-  return { task, sinceMs: startMs, ...present({ endedMs: endMs, end }) };
+  aheadMs,
+}: Pick<ListedTask, "startMs" | "endMs" | "end" | "aheadMs">): Omit<LockWork, "task" | "user"> {
+  const endedMs = endMs === undefined ? undefined : endMs + aheadMs;
+  return { sinceMs: startMs + aheadMs, aheadMs, ...present({ endedMs, end }) };
 }
 
 /** The command is a person's to run: no API token may unlock (qemu-server: root@pam only). */

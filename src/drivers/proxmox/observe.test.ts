@@ -112,6 +112,12 @@ describe("observe", () => {
     assert(hidden.at === "unknown" && hidden.failure.category === "PermissionDenied");
   });
 
+  it("does not take an id for free when nobody says whether it is", async () => {
+    const script = { [`GET ${at}/config`]: gone, "GET /cluster/status": quorate };
+    const timedOut = error(596, "Connection timed out");
+    assert.equal((await observe({ ...script, "GET /cluster/nextid": timedOut })).at, "unknown");
+  });
+
   it("does not join the answers of two endpoints into one proof", async () => {
     const other: PveReply = {
       type: "answered",
@@ -200,6 +206,7 @@ describe("a husk", () => {
       state: "Held",
       task: upid("qmcreate", id),
       sinceMs: Number.parseInt(upid("qmcreate", id).split(":")[4] ?? "", 16) * 1000,
+      aheadMs: 0,
     });
   });
 

@@ -8,6 +8,7 @@ import type {
   ObserveHints,
   Seen,
 } from "../../hypervisor/index.ts";
+import { guard } from "../../kernel/guard.ts";
 import type { DriverContext } from "./context.ts";
 import { readStatus } from "./config-reader.ts";
 import type { MachinePlace, MachineStatus, WholeConfig } from "./config-reader.ts";
@@ -97,11 +98,11 @@ async function proveAbsence({ api }: DriverContext, from: string): Promise<Found
   const cluster = rows.find((row) => row["type"] === "cluster");
   // A node on its own has no cluster, and always its own majority.
   const isQuorate = cluster === undefined || Number(cluster["quorate"]) === 1;
-  if (!isQuorate) {
+  if (!guard("absence-quorum", isQuorate)) {
     return unknown({ category: "NodeUnhealthy", message: `${from} is cut off from its cluster` });
   }
   // Both answers must be the same node's: an isolated one may call an id free that is not.
-  if (status.from !== from) {
+  if (!guard("absence-same-endpoint", status.from === from)) {
     return unknown({ category: "NetworkError", message: "the endpoint changed in between" });
   }
   return settled({ at: "absent" });
@@ -135,12 +136,13 @@ async function judgeHusk(
       return { at: "opaque", node, lock: cloneLock(lock, { ...claim, node }, task.value) };
     }
   }
-  const tasks = await listTasks(context.api, { node, externalId, sinceMs: since(claim, hints) });
+  const tasks = await listTasks(context, { node, externalId, sinceMs: since(claim, hints) });
   if (!tasks.ok) return { at: "unknown", failure: tasks.failure };
   const place = { externalId, node, isHusk: true };
   const judged = judgeLock(lock, { tasks: tasks.value, user: context.user }, place);
   if (judged.task !== undefined) return { at: "opaque", node, lock: judged };
-  if (hints.workerNeverStarted === true && tasks.value.length === 0) {
+  const neverStarted = guard("placeholder-no-worker", hints.workerNeverStarted === true);
+  if (neverStarted && guard("placeholder-no-task", tasks.value.length === 0)) {
     return { at: "opaque", node, lock: deadLock(lock, place) };
   }
   const detail = `an empty machine, locked (${lock}) by work that was not ours`;
@@ -154,7 +156,7 @@ async function judgeClone(
   hints: ObserveHints,
 ): Promise<Seen | undefined> {
   const { claim, node, config } = sighting;
-  if (!isUnstampedClone(config, claim)) return undefined;
+  if (!guard("clone-marker-agrees", isUnstampedClone(config, claim))) return undefined;
   const task = await findClone(context, { ...claim, node }, hints.clonedFrom ?? "");
   if (!task.ok) return { at: "unknown", failure: task.failure };
   if (task.value === undefined) return undefined;
@@ -198,7 +200,11 @@ async function look(
     ...status,
     pendingKeys: config.pending.keys,
     leavingDrives: config.pending.leavingDrives,
-    ...present({ lock: lock.value, names: hints.names }),
+    ...present({
+      lock: lock.value,
+      names: hints.names,
+      currentBoot: config.pending.current["boot"],
+    }),
   });
   if (verdict.is === "foreign") {
     return { at: "foreign", reason: verdict.reason, detail: verdict.detail, node, machine };
@@ -214,10 +220,10 @@ async function withGuard(
 ): Promise<Seen> {
   const isKnown = machine.power !== "Unknown";
   if (watchedAs === undefined && !isKnown) return { at: "ours", machine };
-  const guard =
+  const watched =
     watchedAs === undefined ? answered(undefined) : await readGuard(api, machine.externalId);
-  if (!guard.ok) return { at: "unknown", failure: guard.failure };
-  const { shape = { enabled: false }, requested } = guard.value ?? {};
+  if (!watched.ok) return { at: "unknown", failure: watched.failure };
+  const { shape = { enabled: false }, requested } = watched.value ?? {};
   const seen = requested && seenGuard(machine.externalId, requested, watchedAs);
   return {
     at: "ours",
@@ -236,16 +242,16 @@ async function readState(
 ): Promise<Answer<MachineStatus>> {
   if (withoutPower) return answered({ power: "Unknown" });
   const status = await readStatus(api, place);
-  if (status.ok || status.failure.category !== "Missing") return status;
+  if (status.ok || status.failure.category !== "UnknownOutcome") return status;
   // Its configuration was read a moment ago: it was moved or replaced in between, and only another
   // look tells by what.
   const message = `VM ${place.externalId} changed while it was looked at.`;
-  return failed({ ...status.failure, category: "UnknownOutcome", message });
+  return failed({ ...status.failure, message });
 }
 
 /** Tasks are asked for only where there is a lock to explain. */
 async function readLock(
-  { api, user }: DriverContext,
+  context: DriverContext,
   query: TaskQuery,
   { values, power }: PveConfig & Pick<MachineStatus, "power">,
 ): Promise<Answer<Lock | undefined>> {
@@ -254,8 +260,9 @@ async function readLock(
   // goes with the saved memory; but beside a machine that runs without any, it is a lock.
   const isAwake = (power === "Running" || power === "Paused") && vmstate === undefined;
   if (lock === undefined || (lock === "suspended" && !isAwake)) return answered(undefined);
-  const tasks = await tasksBehind(api, lock, query);
+  const tasks = await tasksBehind(context, lock, query);
   if (!tasks.ok) return tasks;
+  const { user } = context;
   return answered(judgeLock(lock, { tasks: tasks.value, user }, { ...query, isHusk: false }));
 }
 

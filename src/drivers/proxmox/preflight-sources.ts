@@ -1,5 +1,6 @@
-import type { Draft, Failure } from "../../hypervisor/index.ts";
+import type { Draft, Failure, KnownFile } from "../../hypervisor/index.ts";
 import type { DriverContext } from "./context.ts";
+import { otherFile } from "./known-file.ts";
 import { cannotClone } from "./operations/clone.ts";
 import { hasImportContent, type Release } from "./release.ts";
 import { listVolumes, type NodeStorage } from "./storages.ts";
@@ -23,7 +24,8 @@ export async function checkSources(
         found.push({ category: "ImageNotFound", message });
       }
     } else if (fill.from === "volume") {
-      const failure = await checkVolume(context, { node, volume: fill.volume }, storages);
+      const { volume, knownFile: known } = fill;
+      const failure = await checkVolume(context, { node, volume, known }, storages);
       if (failure !== undefined) {
         found.push({ ...failure, message: `disks[${name}]: ${failure.message}` });
       }
@@ -53,9 +55,15 @@ export async function checkDiscs(
   return found;
 }
 
+interface Filling {
+  readonly node: string;
+  readonly volume: string;
+  readonly known?: KnownFile | undefined;
+}
+
 async function checkVolume(
   context: DriverContext,
-  { node, volume }: { readonly node: string; readonly volume: string },
+  { node, volume, known }: Filling,
   storages: readonly NodeStorage[],
 ): Promise<Failure | undefined> {
   const { release, glance } = context;
@@ -69,6 +77,7 @@ async function checkVolume(
     return await findVolume(context, place, { volume, content: "images", vmid: owner });
   }
   if (!hasImportContent(release())) return noImages(release());
+  if (known !== undefined) return await otherFile(context, { node, volume, known });
   if (glance.hasSeen(node, volume)) return undefined;
   return await findVolume(context, place, { volume, content: "import" });
 }

@@ -1,15 +1,18 @@
 import type { Answer, Draft, Failure, NewDisk, Preflight } from "../../hypervisor/index.ts";
 import { answered } from "../../hypervisor/index.ts";
+import { listText } from "../../kernel/list-text.ts";
+import { guard } from "../../kernel/guard.ts";
 import { humanBytes } from "../../kernel/human-bytes.ts";
 import type { DriverContext } from "./context.ts";
 import { classifyError, readFailureOf } from "./errors.ts";
 import { fitShape } from "./fit.ts";
+import { writeNotes } from "./listing-notes.ts";
 import { checkPool } from "./preflight-pool.ts";
 import { checkRights } from "./preflight-rights.ts";
 import { checkDiscs, checkSources } from "./preflight-sources.ts";
 import { drivesOf, volumesOf } from "./references.ts";
 import { isSupported } from "./release.ts";
-import { listVolumes, nodeStorages, type NodeStorage, unlisted } from "./storages.ts";
+import { listVolumes, nodeStorages, type NodeStorage } from "./storages.ts";
 import { parseVolume } from "./translate/volumes.ts";
 import { pathPart } from "./wire/wire.ts";
 import { rowsOf, textOf } from "./wire/rows.ts";
@@ -19,9 +22,9 @@ export async function preflight(context: DriverContext, draft: Draft): Promise<P
   const { node } = draft;
   const storages = await storagesOf(context, node);
   // Of a node that does not answer nothing more can be found out.
-  if (!storages.ok) return { findings: [storages.failure], volumesBefore: [] };
-  const before = await volumesBefore(context, draft, storages.value);
-  const inTheWay = before.ok ? before.value.filter(isVolume) : [];
+  if (!storages.ok) return { findings: [storages.failure], otherVolumes: [] };
+  const listed = await volumesUnder(context, draft, storages.value);
+  const otherVolumes = listed.ok ? listed.value.volumes : [];
   const findings = [
     ...checkShape(context, draft),
     ...(await checkRights(context, draft)),
@@ -31,9 +34,12 @@ export async function preflight(context: DriverContext, draft: Draft): Promise<P
     ...(await checkSources(context, draft, storages.value)),
     ...(await checkDiscs(context, draft, storages.value)),
     ...(await checkNetworks(context, draft)),
-    ...(before.ok ? leftoversOf(inTheWay, draft) : [before.failure]),
+    ...(listed.ok ? leftoversOf(otherVolumes, draft) : [listed.failure]),
+    ...checkHidden(draft, storages.value),
   ];
-  return { findings, volumesBefore: before.ok ? before.value : [], inTheWay };
+  const found = { findings, otherVolumes, inTheWay: otherVolumes };
+  if (!listed.ok || draft.isAddition === true) return found;
+  return { ...found, notes: writeNotes({ listedOn: node, unlisted: listed.value.unlisted }) };
 }
 
 /** As the last glance at the cluster showed them, which is seconds old; else asked for. */
@@ -133,25 +139,51 @@ async function checkNetworks(
     });
 }
 
+interface Listed {
+  readonly volumes: readonly string[];
+  /** Storages that were not listed: nothing is ever concluded from what is found there. */
+  readonly unlisted: readonly string[];
+}
+
 /**
- * The names of volumes under the id, on the storages that the machine will use. The others are
- * noted as not listed, so that nothing is ever taken for ours there by its name.
+ * Volumes of others were seen under the id on a storage that cannot be looked at now: it may be
+ * one that the VM does not use, and they are not gone because nobody can list them.
  */
-async function volumesBefore(
+function checkHidden({ claim, node }: Draft, storages: readonly NodeStorage[]): Failure[] {
+  const seen = (claim.otherVolumes ?? []).flatMap(({ id }) => parseVolume(id)?.storage ?? []);
+  const isThere = (name: string): boolean => {
+    return storages.some((storage) => storage.name === name && storage.isUsable);
+  };
+  return [...new Set(seen)]
+    .filter((name) => !guard("seen-volumes-storage-usable", isThere(name)))
+    .map((name) => ({
+      category: "NodeUnhealthy",
+      message:
+        `volumes of others existed under the id ${claim.externalId} on the storage ${name}, ` +
+        `which is not available on ${node}`,
+      remedy: `See that ${name} is mounted, or choose another externalId.`,
+    }));
+}
+
+/** The volumes under the id, on the storages that the VM will use; of a chosen id, on all. */
+async function volumesUnder(
   context: DriverContext,
   draft: Draft,
   storages: readonly NodeStorage[],
-): Promise<Answer<string[]>> {
+): Promise<Answer<Listed>> {
   const { api } = context;
   const { claim, node } = draft;
   const { externalId } = claim;
-  if (draft.isAddition === true) return answered([]);
+  if (draft.isAddition === true) return answered({ volumes: [], unlisted: [] });
   const copied = await clonedStorages(context, draft);
   const own = homesOf(draft).filter(({ takes }) => takes === "images");
   const homes = new Set([...own.map(({ storage }) => storage), ...copied]);
-  const isListed = ({ name, isUsable }: NodeStorage): boolean => isUsable && homes.has(name);
+  const isListed = ({ name, isUsable }: NodeStorage): boolean => {
+    return isUsable && (homes.has(name) || draft.isChosenId === true);
+  };
   const holding = storages.filter(({ contents }) => contents.includes("images"));
-  const found = holding.filter((storage) => !isListed(storage)).map(({ name }) => unlisted(name));
+  const unlisted = holding.filter((storage) => !isListed(storage)).map(({ name }) => name);
+  const found: string[] = [];
   for (const { name } of holding.filter(isListed)) {
     const place = { node, storage: name };
     const volumes = await listVolumes(api, place, { content: "images", vmid: externalId });
@@ -160,7 +192,7 @@ async function volumesBefore(
     const taken = new Set(draft.takes ?? []);
     found.push(...there.map(({ volume }) => volume).filter((volume) => !taken.has(volume)));
   }
-  return answered(found);
+  return answered({ volumes: found, unlisted });
 }
 
 /** Where the copy of a whole machine comes to lie, unless it is told another storage. */
@@ -175,20 +207,15 @@ async function clonedStorages(
   return volumes.flatMap((volume) => parseVolume(volume)?.storage ?? []);
 }
 
-/** And not the note of a storage that was not listed. */
-function isVolume(noted: string): boolean {
-  return parseVolume(noted)?.owner !== undefined;
-}
-
 function leftoversOf(volumes: readonly string[], { claim }: Draft): Failure[] {
   if (volumes.length === 0) return [];
   return [
     {
       category: "OrphanedVolumes",
-      message: `volumes of an earlier machine stand under the id ${claim.externalId}: ${volumes.join(", ")}`,
+      message: `volumes of an earlier machine stand under the id ${claim.externalId}: ${listText(volumes)}`,
       remedy:
-        `If nobody needs them: berth orphans destroy ${volumes.join(" ")}. To keep the data of ` +
-        "one, take it over as source.importedDisk with mode: Take. Or choose another externalId. " +
+        `If nobody needs them: berth orphans destroy ${listText(volumes, " ")}. To keep the data ` +
+        "of one, take it over as source.importedDisk with mode: Take. Or choose another externalId. " +
         "Berth goes on by itself.",
     },
   ];

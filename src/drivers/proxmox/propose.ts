@@ -1,5 +1,7 @@
+import { createHash } from "node:crypto";
 import { answered, failed } from "../../hypervisor/index.ts";
 import type { Answer } from "../../hypervisor/index.ts";
+import { guard } from "../../kernel/guard.ts";
 import type { DriverContext } from "./context.ts";
 import { classifyError, readFailureOf } from "./errors.ts";
 
@@ -18,17 +20,25 @@ const triesMax = 32;
  */
 const wideRange = 100_000;
 
+/** The id of a key: spread over the range, and the same for everybody. Pure. */
+export function prefer({ settings }: Pick<DriverContext, "settings">, key: string): string {
+  const { first, last } = settings.idRange ?? defaultRange;
+  const number = createHash("sha256").update(key).digest().readUIntBE(0, 6);
+  return String(first + (number % (last - first + 1)));
+}
+
 /** An id at random that nobody has now. Two who ask at once will hardly ever get the same. */
 export async function propose(
-  { api, random, settings, glance }: DriverContext,
+  context: DriverContext,
   avoid: readonly string[],
+  preferred?: string,
 ): Promise<Answer<string>> {
+  const { api, settings, glance } = context;
   const { first, last } = settings.idRange ?? defaultRange;
-  for (let tried = 0; tried < triesMax; tried++) {
-    const id = String(first + Math.floor(random.number() * (last - first + 1)));
-    if (avoid.includes(id)) continue;
+  for (const id of candidates(context, preferred)) {
+    if (!guard("propose-unclaimed-id", !avoid.includes(id))) continue;
     const isTaken = glance.hasGuest(id);
-    if (isTaken === true) continue;
+    if (!guard("propose-unused-id", isTaken !== true)) continue;
     // Nobody was seen there a moment ago. In a wide range that is as good as asking.
     if (isTaken === false && last - first >= wideRange) return answered(id);
     const result = await api.get("/cluster/nextid", { vmid: id });
@@ -42,4 +52,15 @@ export async function propose(
     message: `no free id was found between ${first} and ${last} in ${triesMax} attempts`,
     remedy: "Give the Hypervisor a larger idRange.",
   });
+}
+
+function* candidates(
+  { random, settings }: Pick<DriverContext, "random" | "settings">,
+  preferred: string | undefined,
+): Generator<string> {
+  const { first, last } = settings.idRange ?? defaultRange;
+  if (preferred !== undefined) yield preferred;
+  for (let tried = 0; tried < triesMax; tried++) {
+    yield String(first + Math.floor(random.number() * (last - first + 1)));
+  }
 }

@@ -20,13 +20,25 @@ export async function referencedVolumes(
   place: MachinePlace,
   config: WholeConfig,
 ): Promise<Answer<ReadonlySet<string>>> {
-  const snapshots = await snapshotDrives(api, place);
-  if (!snapshots.ok) return snapshots;
-  const drives = [...drivesOf(config), ...config.pending.leavingDrives, ...snapshots.value];
-  return answered(new Set(drives.flatMap(([, text]) => volumesOf(text))));
+  const drives = await referringDrives(api, place, config);
+  if (!drives.ok) return drives;
+  return answered(new Set(drives.value.flatMap(([, text]) => volumesOf(text))));
 }
 
-export function drivesOf(config: PveConfig): (readonly [slot: string, text: string])[] {
+/** The same with the keys that refer to them: what a volume is for follows from its key. */
+export async function referringDrives(
+  api: PveApi,
+  place: MachinePlace,
+  config: WholeConfig,
+): Promise<Answer<readonly Drive[]>> {
+  const snapshots = await snapshotDrives(api, place);
+  if (!snapshots.ok) return snapshots;
+  return answered([...drivesOf(config), ...config.pending.leavingDrives, ...snapshots.value]);
+}
+
+export type Drive = readonly [slot: string, text: string];
+
+export function drivesOf(config: PveConfig): Drive[] {
   return Object.entries(config.values).filter(([key]) => isDrive(key));
 }
 

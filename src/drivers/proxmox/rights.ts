@@ -38,6 +38,12 @@ const storageRights = [
   ["Datastore.Audit", "see storages"],
 ] as const;
 
+/** The epoch is a pool. Without these Berth writes nothing: it cannot tell that it acts alone. */
+const poolRights = [
+  ["Pool.Allocate", "record which run of this installation acts"],
+  ["Pool.Audit", "see which run of this installation acts"],
+] as const;
+
 /** What a token needs on a release. `docs/drivers/proxmox.md` has the commands that grant it. */
 export function neededRights(release: Release): readonly NeededRight[] {
   return [
@@ -45,6 +51,7 @@ export function neededRights(release: Release): readonly NeededRight[] {
     { path: "/vms", privilege: agentRight(release), reason: "ask guests for their addresses" },
     ...storageRights.map(([privilege, reason]) => ({ path: "/storage", privilege, reason })),
     { path: "/", privilege: "Sys.Audit", reason: "see nodes, the quorum and tasks" },
+    ...poolRights.map(([privilege, reason]) => ({ path: "/pool", privilege, reason })),
     ...(hasImportContent(release)
       ? [{ path: "/nodes", privilege: "Sys.AccessNetwork", reason: "let nodes fetch images" }]
       : []),
@@ -57,8 +64,6 @@ export function neededRights(release: Release): readonly NeededRight[] {
 /** Rights that one part of Berth needs, and who does not use that part need not grant. */
 export function optionalRights(release: Release): readonly NeededRight[] {
   return [
-    { path: "/pool", privilege: "Pool.Allocate", reason: "put machines into pools" },
-    { path: "/pool", privilege: "Pool.Audit", reason: "see pools" },
     { path: "/", privilege: "Sys.Console", reason: "declare high availability" },
     ...fetchRights(release),
     ...(hasMappings(release)

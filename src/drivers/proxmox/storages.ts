@@ -1,5 +1,5 @@
 import { answered, failed } from "../../hypervisor/index.ts";
-import type { Answer, StorageContent } from "../../hypervisor/index.ts";
+import type { Answer, SeenFile, StorageContent } from "../../hypervisor/index.ts";
 import { readFailureOf } from "./errors.ts";
 import type { PveApi } from "./wire/api.ts";
 import { type Params, pathPart } from "./wire/wire.ts";
@@ -37,12 +37,53 @@ export async function nodeStorages(
   );
 }
 
+/** How a storage wants new volumes, as far as its configuration says so. */
+export interface StorageSettings {
+  readonly format?: string;
+  /** Whole files are written when they are made, which may take longer than a request may. */
+  readonly isPreallocated: boolean;
+  /** LVM since 9.0: volumes have the format qcow2, and a name that says so. */
+  readonly isVolumeChain: boolean;
+}
+
+/** The configuration of all storages that the token sees, by name. */
+export async function storageSettings(
+  api: PveApi,
+): Promise<Answer<ReadonlyMap<string, StorageSettings>>> {
+  const result = await api.get("/storage");
+  if (result.type !== "data") {
+    return failed(readFailureOf(result, "read the configuration of the storages"));
+  }
+  const rows = rowsOf(result.data).map((row): [string, StorageSettings] => {
+    const format = textOf(row, "format");
+    const settings = {
+      ...(format === "" ? {} : { format }),
+      isPreallocated: ["full", "falloc"].includes(textOf(row, "preallocation")),
+      isVolumeChain: isSet(row, "snapshot-as-volume-chain"),
+    };
+    return [textOf(row, "storage"), settings];
+  });
+  return answered(new Map(rows));
+}
+
 /** A row of a storage's list. `vmid` is the one in the name, whoever uses the volume. */
 export interface ListedVolume {
   readonly volume: string;
   readonly externalId?: string;
   readonly content: string;
   readonly sizeBytes: number;
+  /** Its storage tells no exact size. */
+  readonly isApproximate?: true;
+  /**
+   * Files and logical volumes have one; ZFS and RBD tell none. It is as the storage has it, on the
+   * clock of the node or of the file server: it tells two volumes of one name apart.
+   */
+  readonly createdMs?: number;
+}
+
+/** What tells it from another one of the same name, as far as the storage reports it. */
+export function sightOf({ sizeBytes, createdMs }: ListedVolume): SeenFile {
+  return createdMs === undefined ? { sizeBytes } : { sizeBytes, createdMs };
 }
 
 /**
@@ -66,6 +107,8 @@ export async function listVolumes(
       ...(row["vmid"] === undefined ? {} : { externalId: textOf(row, "vmid") }),
       content: textOf(row, "content"),
       sizeBytes: Number(row["size"] ?? row["approximate-size"] ?? 0),
+      ...(row["size"] === undefined ? { isApproximate: true as const } : {}),
+      ...(typeof row["ctime"] === "number" ? { createdMs: row["ctime"] * 1000 } : {}),
     })),
   );
 }
@@ -87,12 +130,4 @@ export function wordsOf(contents: readonly StorageContent[]): string[] {
   return Object.entries(contentWords).flatMap(([word, content]) => {
     return contents.includes(content) ? [word] : [];
   });
-}
-
-/**
- * Stands among a Claim's volumes for a storage that was not listed when it was reserved: what lies
- * there may have been there before, so nothing is ever concluded from its name.
- */
-export function unlisted(storage: string): string {
-  return `${storage}:unlisted`;
 }

@@ -9,13 +9,14 @@ import type {
   SurveyedMachine,
   SurveyedVolume,
 } from "../../hypervisor/index.ts";
+import { guard } from "../../kernel/guard.ts";
 import type { ConfigRead, WholeConfig } from "./config-reader.ts";
 import type { DriverContext } from "./context.ts";
 import { isHuskConfig } from "./identity.ts";
 import { readInventory } from "./inventory.ts";
 import { drivesOf, volumesOf } from "./references.ts";
 import { unseenRights } from "./rights-to-see.ts";
-import { listVolumes, type ListedVolume } from "./storages.ts";
+import { listVolumes, type ListedVolume, sightOf } from "./storages.ts";
 import { identityOf, readMachine } from "./translate/machine.ts";
 import { present } from "./translate/present.ts";
 import { fileNameOf, nameWithoutStorage } from "./translate/volumes.ts";
@@ -27,6 +28,8 @@ interface Gathered {
   readonly inventory: Inventory;
   readonly configs: Map<string, WholeConfig>;
   readonly missing: string[];
+  /** Volumes that are wanted although their VM exists. */
+  readonly suspects: ReadonlySet<string>;
 }
 
 /**
@@ -37,13 +40,20 @@ interface Gathered {
 export async function surveyAll(
   context: DriverContext,
   known: readonly string[],
+  suspects: readonly string[] = [],
 ): Promise<Answer<Survey>> {
   const listed = await readInventory(context.api);
   if (!listed.ok) return listed;
   const inventory = listed.value;
   const missing = [...inventory.missing];
   missing.push(...(await unseenRights(context)));
-  const gathered: Gathered = { context, inventory, configs: new Map(), missing };
+  const gathered: Gathered = {
+    context,
+    inventory,
+    configs: new Map(),
+    missing,
+    suspects: new Set(suspects),
+  };
   const machines = await surveyMachines(gathered, new Set(known));
   const places = placesOf(inventory);
   const volumes = await surveyVolumes(gathered, places);
@@ -109,8 +119,8 @@ async function readConfig(
   const known = configs.get(externalId);
   if (known !== undefined) return known;
   const read: ConfigRead = await context.configs.read({ node, externalId });
+  if (!guard("survey-vm-read", read.type === "config")) missing.push(`the machine ${externalId}`);
   if (read.type === "config") configs.set(externalId, read.config);
-  else missing.push(`the machine ${externalId}`);
   return read.type === "config" ? read.config : undefined;
 }
 
@@ -141,14 +151,19 @@ async function surveyVolumes(
   const guests = new Set(gathered.inventory.machines.map(({ externalId }) => externalId));
   const found: SurveyedVolume[] = [];
   for (const place of places.filter(({ contents }) => contents.includes("Disks"))) {
-    for (const { volume, externalId, sizeBytes } of await list(gathered, place, "images")) {
-      if (externalId === undefined || guests.has(externalId)) continue;
-      found.push({ volume, externalId, sizeBytes, ...placed(place) });
+    for (const row of await list(gathered, place, "images")) {
+      const { volume, externalId } = row;
+      if (externalId === undefined) continue;
+      const isAsked = !guests.has(externalId) || gathered.suspects.has(volume);
+      if (!guard("survey-volume-without-vm", isAsked)) continue;
+      found.push({ volume, externalId, ...sightOf(row), ...placed(place) });
     }
   }
   if (found.length === 0) return [];
   const used = await usedNames(gathered);
-  return found.filter(({ volume }) => !used.has(nameWithoutStorage(volume)));
+  return found.filter(({ volume }) => {
+    return guard("survey-volume-unused", !used.has(nameWithoutStorage(volume)));
+  });
 }
 
 /** The names of all volumes that any machine refers to now, or until its next start. */
@@ -178,8 +193,9 @@ async function surveyFiles(
       const use = content === "iso" ? "Disc" : "Disk";
       const rows = await list(gathered, place, content);
       const own = rows.map((row) => ({ ...row, fileName: fileNameOf(row.volume) }));
-      for (const { volume, fileName, sizeBytes } of own.filter(isBerths)) {
-        found.push({ volume, fileName, use, sizeBytes, ...placed(place) });
+      for (const row of own.filter(isBerths)) {
+        const { volume, fileName } = row;
+        found.push({ volume, fileName, use, ...sightOf(row), ...placed(place) });
       }
     }
   }
@@ -187,7 +203,7 @@ async function surveyFiles(
 }
 
 function isBerths({ fileName }: { readonly fileName: string }): boolean {
-  return isBerthFile(fileName);
+  return guard("survey-file-of-berth", isBerthFile(fileName));
 }
 
 function placed({ name, node, isShared }: InventoryStorage): {
@@ -205,7 +221,7 @@ async function list(
 ): Promise<readonly ListedVolume[]> {
   const at = { node: place.node, storage: place.name };
   const listed = place.isUsable ? await listVolumes(context.api, at, { content }) : undefined;
-  if (listed?.ok === true) return listed.value.filter((row) => row.content === content);
-  missing.push(`the storage ${placeName(place)}`);
-  return [];
+  const isRead = guard("survey-storage-read", listed?.ok === true);
+  if (!isRead) missing.push(`the storage ${placeName(place)}`);
+  return listed?.ok === true ? listed.value.filter((row) => row.content === content) : [];
 }

@@ -73,7 +73,7 @@ const always: readonly Capability[] = [
   "CloudInit",
   "LiveMigration",
   "MoveDisk",
-  "HandOver",
+  "TransferDisk",
   "Firmware",
   "SeedDisc",
   "Suspend",

@@ -1,19 +1,24 @@
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
-import { answered, failed } from "../../hypervisor/index.ts";
+import { answered, failed, taskTimeSlackMs } from "../../hypervisor/index.ts";
 import type {
   Answer,
   Begun,
   Fence,
+  HistoryHints,
+  OwnTask,
+  PastTask,
   RecalledTask,
   RecallHints,
   TaskView,
 } from "../../hypervisor/index.ts";
+import type { TaskSource } from "./context.ts";
 import { causeOf, classifyError, classifyText, readFailureOf } from "./errors.ts";
 import { present } from "./translate/present.ts";
+import type { Offset } from "./node-clocks.ts";
 import { begunOf } from "./operations/begun.ts";
 import type { PveApi } from "./wire/api.ts";
 import { rowsOf, textOf } from "./wire/rows.ts";
-import { parseUpid } from "./wire/upid.ts";
+import { newestFirst, parseUpid } from "./wire/upid.ts";
 import { pathPart } from "./wire/wire.ts";
 
 /** How far a task is, from the node that runs it. */
@@ -51,6 +56,21 @@ const logLinesRead = 1_000;
 const logLinesMost = 20_000;
 const logLinesShown = 12;
 
+/** All lines of a task's log; undefined where it cannot be read whole. */
+export async function wholeLog(api: PveApi, task: string): Promise<readonly string[] | undefined> {
+  const node = parseUpid(task)?.node ?? "";
+  const path = `/nodes/${pathPart(node)}/tasks/${pathPart(task)}/log`;
+  const lines: string[] = [];
+  for (let start = 0; start < logLinesMost; start += logLinesRead) {
+    const result = await api.get(path, { start, limit: logLinesRead });
+    if (result.type !== "data") return undefined;
+    const read = rowsOf(result.data).map((row) => textOf(row, "t"));
+    lines.push(...read);
+    if (read.length < logLinesRead) return lines;
+  }
+  return undefined;
+}
+
 /** The end of a task's log, with a line that says so; nothing where there is no more in it. */
 async function logTail(api: PveApi, node: string, task: string): Promise<string[]> {
   const path = `/nodes/${pathPart(node)}/tasks/${pathPart(task)}/log`;
@@ -76,7 +96,7 @@ export async function cancelTask(api: PveApi, task: string, fence: Fence): Promi
 }
 
 /** A worker that was killed leaves no last line; nobody knows what it still did. */
-const lostEnds = /^(?:unexpected status|unable to get last line from task log - .*|)$/;
+export const lostEnds = /^(?:unexpected status|unable to get last line from task log - .*|)$/;
 
 /** What the exit status of a worker says. */
 function endOf(exitStatus: string): TaskView {
@@ -85,8 +105,11 @@ function endOf(exitStatus: string): TaskView {
   if (lostEnds.test(exitStatus)) return { state: "lost", cause: exitStatus || "no exit status" };
   const { category, meaning, remedy } = classifyText(exitStatus);
   if (meaning === "alreadySo") return { state: "succeeded" };
-  // Since 8.0.2 resize looks at the digest in its worker, and says it only there.
-  if (meaning === "changed") return { state: "changed", cause: exitStatus };
+  // Since 8.0.2 resize looks at the digest in its worker, and says it only there. So does every
+  // worker that finds no configuration on its node: the VM may be on another.
+  if (meaning === "changed" || meaning === "notHere") {
+    return { state: "changed", cause: exitStatus };
+  }
   if (meaning === "blocked") return { state: "blocked", waitsFor: exitStatus };
   return {
     state: "failed",
@@ -104,7 +127,11 @@ export interface ListedTask {
   readonly type: string;
   readonly id: string;
   readonly user: string;
+  /** On Berth's clock, as are all its times: taskTimeSlackMs says how exactly. */
   readonly startMs: number;
+  /** How far the clock of its node is ahead of Berth's; and how much later it may have begun. */
+  readonly aheadMs: number;
+  readonly withinMs: number;
   readonly isRunning: boolean;
   /** It ended well: then it left nothing half-made behind. */
   readonly endedWell: boolean;
@@ -121,6 +148,8 @@ const does: Readonly<Record<string, RecalledTask["does"]>> = {
   qmstop: "Stop",
   qmshutdown: "Stop",
   qmdestroy: "Destroy",
+  qmrestore: "Restore",
+  qmrollback: "Restore",
   qmclone: "Clone",
   qmmove: "MoveDisk",
   qmreboot: "Reboot",
@@ -132,35 +161,122 @@ const does: Readonly<Record<string, RecalledTask["does"]>> = {
   hastop: "Stop",
   hashutdown: "Stop",
   hamigrate: "Migrate",
+  download: "Download",
+  imgcopy: "Upload",
+  imgdel: "RemoveFile",
 };
+
+/**
+ * Our own downloads of a file. The worker of download-url is named by the file (pve-storage,
+ * API2/Storage/Status.pm), so that the task tells which one it brings.
+ */
+export async function recallDownloads(
+  from: TaskSource,
+  { node, fileName, sinceMs, user }: FileQuery,
+): Promise<Answer<readonly RecalledTask[]>> {
+  const query = { typefilter: "download" };
+  const listed = await listTasksBy(from, { node, sinceMs, query });
+  if (!listed.ok) return listed;
+  const own = listed.value.filter((task) => task.user === user && task.id === fileName);
+  return answered(own.map(recalled));
+}
+
+export interface FileQuery {
+  readonly node: string;
+  readonly fileName: string;
+  readonly sinceMs: number;
+  readonly user: string;
+}
 
 /** Our own tasks about a machine: what is ours is ours by the token in the task's name. */
 export async function recallTasks(
-  api: PveApi,
+  from: TaskSource,
   query: TaskQuery & RecallHints & { readonly user: string },
 ): Promise<Answer<readonly RecalledTask[]>> {
   const { clonedFrom, user } = query;
-  const listed = await listTasks(api, query);
+  const listed = await listTasks(from, query);
   if (!listed.ok) return listed;
-  const source = clonedFrom === undefined ? answered([]) : await listClones(api, query, clonedFrom);
+  const source =
+    clonedFrom === undefined ? answered([]) : await listClones(from, query, clonedFrom);
   if (!source.ok) return source;
   const own = [...listed.value, ...source.value].filter((task) => task.user === user);
-  return answered(own.toSorted((a, b) => b.startMs - a.startMs).map(recalled));
+  return answered(own.toSorted(newestFirst).map(recalled));
+}
+
+/**
+ * Everybody's tasks about a machine; those of others only with Sys.Audit, which Berth needs. Each
+ * node lists what ran on it: a migration is on the node that the machine left.
+ */
+export async function pastTasks(
+  from: TaskSource,
+  query: TaskQuery & { readonly user: string },
+  { everywhere = false }: HistoryHints = {},
+): Promise<Answer<readonly PastTask[]>> {
+  const listed = await listTasks(from, query);
+  if (!listed.ok) return listed;
+  const others = everywhere ? await tasksOfOtherNodes(from, query) : [];
+  const since = [...listed.value, ...others]
+    .filter(({ startMs }) => startMs >= query.sinceMs - taskTimeSlackMs)
+    .toSorted((a, b) => b.startMs - a.startMs);
+  return answered(
+    since.map(({ type, startMs, user }) => {
+      return { does: does[type] ?? "Other", sinceMs: startMs, user, isOurs: user === query.user };
+    }),
+  );
+}
+
+/** As far as they answer: it is asked only to name somebody. */
+async function tasksOfOtherNodes(
+  from: TaskSource,
+  query: TaskQuery,
+): Promise<readonly ListedTask[]> {
+  const names = await onlineNodes(from.api);
+  const others = names.ok ? names.value.filter((node) => node !== query.node) : [];
+  const lists: (readonly ListedTask[])[] = [];
+  for (const node of others) {
+    const listed = await listTasks(from, { ...query, node });
+    if (listed.ok) lists.push(listed.value);
+  }
+  return lists.flat();
+}
+
+async function onlineNodes(api: PveApi): Promise<Answer<readonly string[]>> {
+  const result = await api.get("/nodes");
+  if (result.type !== "data") return failed(readFailureOf(result, "list the nodes"));
+  const online = rowsOf(result.data).filter((row) => textOf(row, "status") === "online");
+  return answered(online.map((row) => textOf(row, "node")));
+}
+
+/** What this token began on a node, on whatever; the server's filter finds parts of names too. */
+export async function listOwnTasks(
+  from: TaskSource,
+  { node, user, sinceMs }: { readonly node: string; readonly user: string; sinceMs: number },
+): Promise<Answer<readonly OwnTask[]>> {
+  const listed = await listTasksBy(from, { node, sinceMs, query: { userfilter: user } });
+  if (!listed.ok) return listed;
+  const own = listed.value.filter((task) => task.user === user && task.startMs >= sinceMs);
+  return answered(
+    own.map(({ type, id, startMs, isRunning }) => {
+      const target = id === "" ? `on ${node}` : `of ${id} on ${node}`;
+      return { does: does[type] ?? "Other", target, sinceMs: startMs, isRunning };
+    }),
+  );
 }
 
 /** A clone is logged under the machine that it was made from. */
 async function listClones(
-  api: PveApi,
+  from: TaskSource,
   query: TaskQuery,
   source: string,
 ): Promise<Answer<readonly ListedTask[]>> {
-  const listed = await listTasks(api, { ...query, externalId: source });
+  const listed = await listTasks(from, { ...query, externalId: source });
   if (!listed.ok) return listed;
   return answered(listed.value.filter(({ type }) => type === "qmclone"));
 }
 
-function recalled({ task, type, isRunning, startMs }: ListedTask): RecalledTask {
-  return { task, does: does[type] ?? "Other", isRunning, sinceMs: startMs };
+export function recalled(listed: ListedTask): RecalledTask {
+  const { task, type, isRunning, startMs, withinMs } = listed;
+  return { task, does: does[type] ?? "Other", isRunning, sinceMs: startMs, withinMs };
 }
 
 export interface TaskQuery {
@@ -171,39 +287,55 @@ export interface TaskQuery {
 
 /** `source=archive`, the default, hides what still runs. Newest first. */
 export async function listTasks(
-  api: PveApi,
+  from: TaskSource,
   { node, externalId, sinceMs }: TaskQuery,
 ): Promise<Answer<readonly ListedTask[]>> {
+  return listTasksBy(from, { node, sinceMs, query: { vmid: externalId } });
+}
+
+interface ListQuery extends Pick<TaskQuery, "node" | "sinceMs"> {
+  readonly query: Readonly<Record<string, string>>;
+}
+
+async function listTasksBy(
+  { api, clocks }: TaskSource,
+  { node, sinceMs, query }: ListQuery,
+): Promise<Answer<readonly ListedTask[]>> {
+  const offset = await clocks.offset(api, node);
+  if (!offset.ok) return offset;
   const result = await api.get(`/nodes/${pathPart(node)}/tasks`, {
     source: "all",
-    vmid: externalId,
+    ...query,
     limit: 100,
-    // The server compares whole seconds, and its clock need not be ours.
-    since: Math.max(0, Math.floor((sinceMs - clockSlackMs) / 1000)),
+    // The server compares whole seconds, on its own clock.
+    since: Math.max(0, Math.floor((sinceMs + offset.value.aheadMs - taskTimeSlackMs) / 1000)),
   });
   if (result.type !== "data") return failed(readFailureOf(result, `list the tasks on ${node}`));
   const rows = Array.isArray(result.data) ? result.data : [];
-  return answered(rows.flatMap(parseTask).toSorted((a, b) => b.startMs - a.startMs));
+  return answered(rows.flatMap((row) => parseTask(row, offset.value)).toSorted(newestFirst));
 }
 
-/** As far as the clocks of a node and of Berth may be apart without a task being overlooked. */
-const clockSlackMs = 5 * 60_000;
-
-function parseTask(row: unknown): ListedTask[] {
+/** The row of a list, from a node whose clock is so far ahead. */
+export function parseTask(row: unknown, { aheadMs, withinMs }: Offset): ListedTask[] {
   if (!isJsonObject(row) || typeof row["upid"] !== "string") return [];
   const upid = parseUpid(row["upid"]);
   if (upid === undefined) return [];
-  const { type, id, user, startMs } = upid;
+  const { type, id, user } = upid;
+  const startMs = upid.startMs - aheadMs;
   // A running task has no end; 8 and 9 also say RUNNING.
   const isRunning = row["endtime"] === undefined || row["status"] === "RUNNING";
   const endedWell = !isRunning && row["status"] === "OK";
-  const task = { task: row["upid"], type, id, user, startMs, isRunning, endedWell };
-  return [isRunning ? task : { ...task, ...endOfRow(row) }];
+  const known = { task: row["upid"], type, id, user, startMs, aheadMs, withinMs };
+  const task = { ...known, isRunning, endedWell };
+  return [isRunning ? task : { ...task, ...endOfRow(row, aheadMs) }];
 }
 
-function endOfRow({ endtime, status }: JsonObject): Pick<ListedTask, "endMs" | "end"> {
+function endOfRow(
+  { endtime, status }: JsonObject,
+  aheadMs: number,
+): Pick<ListedTask, "endMs" | "end"> {
   return present({
-    endMs: typeof endtime === "number" ? endtime * 1000 : undefined,
+    endMs: typeof endtime === "number" ? endtime * 1000 - aheadMs : undefined,
     end: typeof status === "string" ? status : undefined,
   });
 }

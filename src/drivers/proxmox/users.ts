@@ -1,5 +1,6 @@
 import { answered, failed } from "../../hypervisor/index.ts";
 import type { Answer, Failure } from "../../hypervisor/index.ts";
+import { guard } from "../../kernel/guard.ts";
 import type { WholeConfig } from "./config-reader.ts";
 import type { DriverContext } from "./context.ts";
 import { readFailureOf } from "./errors.ts";
@@ -31,7 +32,8 @@ export async function userOf(
       ? await referencedVolumes(context.api, place, config)
       : answered(volumesNow(config));
     if (!volumes.ok) return volumes;
-    if ([...volumes.value].some((used) => nameWithoutStorage(used) === name)) {
+    const isUsed = [...volumes.value].some((used) => nameWithoutStorage(used) === name);
+    if (!guard("volume-not-referenced", !isUsed)) {
       return answered(place.externalId);
     }
   }

@@ -277,8 +277,9 @@ export const moving: Laws = {
     await bench.succeed({ kind: "powerOn", claim, at: await bench.at(claim) });
     const shape = { cpu: { cores: 2 } };
     await bench.succeed({ kind: "configure", claim, at: await bench.at(claim), shape });
-    assert.deepEqual((await bench.ours(claim)).pending, ["cpu.cores"]);
-    assert.equal(bench.driver.changeOf("cpu.cores").class, "Reboot");
+    // Some hypervisors plug in a core while the machine runs. What is said of it must be so.
+    const waits = bench.driver.changeOf("cpu.cores").class === "Reboot";
+    assert.deepEqual((await bench.ours(claim)).pending, waits ? ["cpu.cores"] : []);
     await bench.succeed({ kind: "reboot", claim, at: await bench.at(claim), graceSeconds: 60 });
     // Some hypervisors count it as done when the guest is down, and start it just after.
     await bench.stage.pass(10_000);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { Basis, ClaimedMachine, Operation } from "../operation.ts";
+import { taskTimeSlackMs } from "../task-times.ts";
 import type { Bench, Laws } from "./stage.ts";
 
 /** That nothing is done to what is not ours, nor on what is not so any more. */
@@ -13,7 +14,9 @@ export const safety: Laws = {
     const begun = await bench.begin({ kind: "create", claim, node, shape: {} });
     assert(begun.outcome === "refused" && begun.failure.category === "IdentityConflict");
     const at = { node, version: seen.machine?.version ?? "" };
-    for (const operation of everything(bench, { claim, at })) {
+    const cloned = { from: claim.externalId };
+    const asClone = { kind: "stamp", claim, at, disks: [], networks: [], cloned } as const;
+    for (const operation of [asClone, ...everything(bench, { claim, at })]) {
       const refused = await bench.begin(operation);
       assert.equal(refused.outcome, "refused", operation.kind);
     }
@@ -23,10 +26,12 @@ export const safety: Laws = {
 
   "knows a copy of its machine for what it is": async (bench) => {
     const claim = await bench.machine();
-    const copyId = (await bench.claim()).externalId;
-    bench.stage.behind.copy(claim.externalId, copyId);
-    const seen = await bench.observe({ ...claim, externalId: copyId });
-    assert(seen.at === "foreign" && seen.reason === "Copied");
+    for (const as of ["clone", "restore"] as const) {
+      const copyId = (await bench.claim()).externalId;
+      bench.stage.behind.copy(claim.externalId, copyId, as);
+      const seen = await bench.observe({ ...claim, externalId: copyId });
+      assert(seen.at === "foreign" && seen.reason === "Copied", as);
+    }
     await bench.ours(claim);
   },
 
@@ -43,7 +48,7 @@ export const safety: Laws = {
   "does not know its machine any more when somebody removed the mark": async (bench) => {
     const claim = await bench.machine();
     const at = await bench.at(claim);
-    bench.stage.behind.writeNotes(claim.externalId, () => "all mine");
+    bench.stage.behind.removeMark(claim.externalId);
     const seen = await bench.observe(claim);
     assert(seen.at === "foreign" && seen.reason === "MarkLost");
     const begun = await bench.begin({ kind: "destroy", claim, at, volumes: [] });
@@ -103,44 +108,97 @@ export const safety: Laws = {
   "never destroys a disk that its Claim says to stay, whoever asks": async (bench) => {
     const made = await bench.bound(await bench.machine());
     const kept = made.volumes?.map((volume) => ({ ...volume, onDelete: "Retain" as const })) ?? [];
-    const claim = { ...made, volumes: kept };
+    const { behind, node } = bench.stage;
+    // One that the VM has, and one that nothing refers to any more.
+    const left = behind.leaveVolume(made.externalId);
+    const loose = kept.map((volume) => ({ ...volume, id: left, state: "Detached" as const }));
+    const claim = { ...made, volumes: [...kept, ...loose] };
     const volumes = kept.map(({ id }) => id);
     const volume = volumes[0] ?? "";
     const at = await bench.at(claim);
     for (const operation of [
       { kind: "destroy", claim, at, volumes },
       { kind: "destroyDisk", claim, at, volume },
-      { kind: "removeVolume", claim, node: bench.stage.node, volume },
+      { kind: "destroyDisk", claim, at, volume: left },
+      { kind: "removeVolume", claim, node, volume },
+      { kind: "removeVolume", claim, node, volume: left },
     ] as const) {
       assert.equal((await bench.begin(operation)).outcome, "refused", operation.kind);
     }
     assert.equal((await bench.ours(claim)).disks.length, 1);
+    assert.equal(behind.volumes().length, 2);
   },
 
-  "removes a volume only when it is provably ours and nobody uses it": async (bench) => {
+  "never removes a volume that only bears the id of its VM, whatever it is called": async (
+    bench,
+  ) => {
     const { behind, node } = bench.stage;
     const claim = await bench.machine();
     const volume = behind.leaveVolume(claim.externalId);
-    const [used] = (await bench.ours(claim)).volumes;
-    assert(used !== undefined);
-    const remove = (of: ClaimedMachine, id: string): Operation => {
-      return { kind: "removeVolume", claim: of, node, volume: id };
-    };
-    const before = { ...claim, preflightVolumes: [volume] };
-    assert.equal((await bench.begin(remove(before, volume))).outcome, "refused");
-    const { preflightVolumes: _, ...unlisted } = claim;
-    assert.equal((await bench.begin(remove(unlisted, volume))).outcome, "refused");
-    assert.equal((await bench.begin(remove(claim, used.id))).outcome, "refused");
+    const counted = behind.volumes().length;
     const found = await bench.stage.settle(bench.driver.leftovers(claim));
     assert(found.ok);
     assert.deepEqual(
       found.value.map((leftover) => [leftover.volume, leftover.proof]),
-      [[volume, "MadeUnderMark"]],
+      [[volume, "Unattributed"]],
     );
+    for (const isApproved of [false, true]) {
+      const removal = { kind: "removeVolume", claim, node, volume, isApproved } as const;
+      assert.equal((await bench.begin(removal)).outcome, "refused");
+    }
+    const bound = await bench.bound(claim);
+    const volumes = bound.volumes?.map(({ id }) => id) ?? [];
+    await bench.succeed({ kind: "destroy", claim: bound, at: await bench.at(claim), volumes });
+    assert.equal(behind.volumes().length, counted - 1);
+  },
+
+  "removes a volume that the Claim names, unless somebody uses it or it existed before": async (
+    bench,
+  ) => {
+    const { behind, node } = bench.stage;
+    const bound = await bench.bound(await bench.machine());
+    const volume = behind.leaveVolume(bound.externalId);
+    const [used] = bound.volumes ?? [];
+    assert(used !== undefined);
+    const named = { id: volume, role: "Disk", proof: "Config", state: "Detached" } as const;
+    const claim = { ...bound, volumes: [...(bound.volumes ?? []), named] };
+    const remove = (of: ClaimedMachine, id: string): Operation => {
+      return { kind: "removeVolume", claim: of, node, volume: id };
+    };
+    const before = { ...claim, otherVolumes: [{ id: volume }] };
+    assert.equal((await bench.begin(remove(before, volume))).outcome, "refused");
+    assert.equal((await bench.begin(remove(claim, used.id))).outcome, "refused");
     const counted = behind.volumes().length;
     await bench.succeed(remove(claim, volume));
     assert.equal(behind.volumes().length, counted - 1);
     await bench.succeed(remove(claim, volume));
+  },
+
+  "removes what is only probably ours when that was approved, and never without": async (bench) => {
+    const { behind, node, storage } = bench.stage;
+    const claim = await bench.machine();
+    const volume = behind.leaveVolume(claim.externalId);
+    const probable = {
+      id: volume,
+      storage,
+      node,
+      size: "1073741824",
+      operation: "00000000-0000-4000-8000-0000000000a1",
+      seenAt: new Date(bench.stage.nowMs()).toISOString(),
+      evidence: ["All of it fits."],
+    };
+    const known = { ...claim, probableVolumes: [probable] };
+    const found = await bench.stage.settle(bench.driver.leftovers(known));
+    assert(found.ok);
+    assert.deepEqual(
+      found.value.map(({ proof, evidence }) => [proof, evidence]),
+      [["Probable", ["All of it fits."]]],
+    );
+    const removal = { kind: "removeVolume", claim: known, node, volume } as const;
+    assert.equal((await bench.begin(removal)).outcome, "refused");
+    const counted = behind.volumes().length;
+    await bench.succeed({ ...removal, isApproved: true });
+    assert.equal(behind.volumes().length, counted - 1);
   },
 };
 
@@ -175,7 +233,7 @@ function everything(bench: Bench, { claim, at, volumes = [] }: Target): Operatio
 
 function withVolumes(claim: ClaimedMachine, volumes: readonly string[]): ClaimedMachine {
   const known = (volumes.length === 0 ? ["none"] : volumes).map((id) => {
-    return { id, role: "Disk", storage: "any", state: "Attached" } as const;
+    return { id, role: "Disk", proof: "Config", storage: "any", state: "Attached" } as const;
   });
   return { ...claim, volumes: known };
 }
@@ -220,23 +278,37 @@ export const settling: Laws = {
     assert.equal(behind.volumes().length, 1);
   },
 
-  "goes on after the worker of a disk was killed, and finds what it left": async (bench) => {
-    const { behind, node } = bench.stage;
-    const claim = await bench.shell();
-    const disk = bench.blank("root");
-    const begun = await bench.begin({ kind: "addDisk", claim, at: await bench.at(claim), disk });
-    assert(begun.outcome === "task");
-    behind.kill(begun.task);
-    assert.equal((await bench.end(begun.task)).state, "lost");
-    assert.deepEqual((await bench.ours(claim)).disks, []);
-    const left = await bench.stage.settle(bench.driver.leftovers(claim));
-    assert(left.ok);
-    for (const { volume, proof } of left.value) {
-      assert.equal(proof, "MadeUnderMark");
-      await bench.succeed({ kind: "removeVolume", claim, node, volume });
+  "goes on after the worker of a disk was killed, and knows what it left": async (bench) => {
+    const { behind, node, storage, otherStorage } = bench.stage;
+    for (const place of [storage, otherStorage]) {
+      for (const afterMs of [0, 100, 200, 400]) {
+        const shell = await bench.shell();
+        const count = behind.volumes().length;
+        const disk = { ...bench.blank("root"), storage: place };
+        const add = { kind: "addDisk", claim: shell, at: await bench.at(shell), disk } as const;
+        const claim = await bench.allocating(add);
+        const begun = await bench.begin(add);
+        assert(begun.outcome === "task");
+        await bench.stage.pass(afterMs);
+        behind.kill(begun.task);
+        await bench.end(begun.task);
+        // The program that makes a volume may outlive the worker that began it.
+        await bench.stage.pass(60_000);
+        const left = await bench.stage.settle(bench.driver.leftovers(claim));
+        assert(left.ok, JSON.stringify(left));
+        for (const { volume, proof, evidence } of left.value) {
+          assert(proof === "TaskLogged" || proof === "Probable", `${volume}: ${proof}`);
+          assert(evidence !== undefined && evidence.length > 0);
+          const isApproved = proof === "Probable";
+          await bench.succeed({ kind: "removeVolume", claim, node, volume, isApproved });
+        }
+        const isMade = (await bench.ours(claim)).disks.length > 0;
+        assert.equal(behind.volumes().length, count + (isMade ? 1 : 0));
+        if (isMade) continue;
+        await bench.succeed({ ...add, at: await bench.at(claim) });
+        assert.equal(behind.volumes().length, count + 1);
+      }
     }
-    await bench.succeed({ kind: "addDisk", claim, at: await bench.at(claim), disk });
-    assert.equal(behind.volumes().length, 1);
   },
 
   "waits while its machine is in the making, and says when nobody makes it any more": async (
@@ -272,6 +344,17 @@ export const settling: Laws = {
     const does = recalled.value.map((task) => task.does);
     assert(does.includes("Create") && does.includes("Configure"), does.join());
     assert(recalled.value.every(({ isRunning }) => !isRunning));
+    const since = recalled.value.map(({ sinceMs }) => sinceMs);
+    assert.deepEqual(
+      since,
+      since.toSorted((a, b) => b - a),
+      "newest first",
+    );
+    const nowMs = bench.stage.nowMs();
+    const first = Math.min(...since);
+    assert(first > nowMs - 60_000 && first < nowMs + taskTimeSlackMs, "on the clock of Berth");
+    const later = await bench.stage.settle(bench.driver.recall(claim, nowMs + 60_000));
+    assert.deepEqual(later, { ok: true, value: [] }, "not what began before the moment");
   },
 };
 

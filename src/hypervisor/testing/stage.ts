@@ -1,5 +1,14 @@
 import assert from "node:assert/strict";
-import type { Begun, Fence, HypervisorDriver, ObserveHints, Seen, TaskView } from "../contract.ts";
+import type { NewVolume } from "../allocation.ts";
+import type {
+  Begun,
+  DriverNotes,
+  Fence,
+  HypervisorDriver,
+  ObserveHints,
+  Seen,
+  TaskView,
+} from "../contract.ts";
 import type { Machine, NewDisk, Shape } from "../machine.ts";
 import type { Basis, ClaimedMachine, Operation } from "../operation.ts";
 
@@ -32,10 +41,18 @@ export interface Behind {
   volumes(): string[];
   /** Somebody else makes a machine under an id. */
   strangerTakes(externalId: string): void;
-  /** Somebody copies a machine with all its notes; the copy has another id and identity. */
-  copy(externalId: string, copyId: string): void;
-  /** Somebody changes a machine by hand: its notes, keeping what they hold. */
+  /**
+   * Somebody copies a machine with all its notes to another id. A clone gets another identity, a
+   * backup that is restored beside its original has the same.
+   */
+  copy(externalId: string, copyId: string, as: "clone" | "restore"): void;
+  /**
+   * Somebody changes the notes of a machine by hand, with the mark in them where this hypervisor
+   * keeps it there.
+   */
   writeNotes(externalId: string, change: (notes: string) => string): void;
+  /** Somebody removes the mark of a machine, wherever this hypervisor keeps it. */
+  removeMark(externalId: string): void;
   /** Somebody installs a system on a machine's disks: it obeys, and has an agent if it may. */
   installSystem(externalId: string): void;
   /** Somebody makes a template of a machine. */
@@ -66,7 +83,15 @@ export class Bench {
     return this.stage.driver;
   }
 
+  /** A Claim whose id was listed and found free. */
   async claim(name = "web"): Promise<ClaimedMachine> {
+    const claim = await this.proposed(name);
+    const notes = await this.#listed(claim);
+    return notes === undefined ? claim : { ...claim, driver: notes };
+  }
+
+  /** A Claim of a free id, before anything was listed under it. */
+  async proposed(name = "web"): Promise<ClaimedMachine> {
     const proposal = await this.stage.settle(this.driver.propose([]));
     assert(proposal.ok, JSON.stringify(proposal));
     return {
@@ -75,10 +100,17 @@ export class Bench {
       installation: "7f3f3b52-90b4-4b6b-9d39-0c9f5a4be001",
       owner: { namespace: "conformance", name },
       node: this.stage.node,
-      preflightVolumes: [],
-      preflightNode: this.stage.node,
+      otherVolumes: [],
       reservedAt: new Date(this.stage.nowMs()).toISOString(),
     };
+  }
+
+  /** What the driver notes when it lists the id before anything is created there. */
+  async #listed(claim: ClaimedMachine): Promise<DriverNotes | undefined> {
+    const { node, otherStorage: storage } = this.stage;
+    const disks = [this.blank("root"), { ...this.blank("data"), storage }];
+    const draft = { claim, node, shape: {}, disks };
+    return (await this.stage.settle(this.driver.preflight(draft))).notes;
   }
 
   observe(claim: ClaimedMachine, hints?: ObserveHints): Promise<Seen> {
@@ -91,7 +123,8 @@ export class Bench {
     const known = volumes
       .filter(({ isOwn }) => isOwn)
       .map(({ id, role, storage, state, disk }) => {
-        return { id, role, storage, state, ...(disk === undefined ? {} : { disk }) };
+        const named = disk === undefined ? {} : { disk };
+        return { id, role, storage, state, ...named, proof: "Config" } as const;
       });
     return { ...claim, node, volumes: known };
   }
@@ -104,6 +137,26 @@ export class Bench {
 
   begin(operation: Operation, fence = open): Promise<Begun> {
     return this.stage.settle(this.driver.begin(operation, fence));
+  }
+
+  /** The Claim with what the operation is about to allocate, as it is before that begins. */
+  async allocating(operation: Operation & { claim: ClaimedMachine }): Promise<ClaimedMachine> {
+    const { claim } = operation;
+    const operationId = "00000000-0000-4000-8000-0000000000a1";
+    if (this.driver.allocating === undefined) return claim;
+    const found = await this.stage.settle(this.driver.allocating(operation, operationId));
+    assert(found.ok, JSON.stringify(found));
+    if (found.value === undefined) return claim;
+    const { sizeBytes, listed, also = [], ...place } = found.value;
+    const allocation = {
+      ...place,
+      ...(also.length === 0 ? {} : { also: also.map(sized) }),
+      operation: operationId,
+      since: new Date(this.stage.nowMs()).toISOString(),
+      listed: [...listed],
+      ...(sizeBytes === undefined ? {} : { size: String(sizeBytes) }),
+    };
+    return { ...claim, allocation };
   }
 
   /** Begins an operation and sees it through. */
@@ -177,3 +230,7 @@ function identityFor(externalId: string): string {
 
 /** What every driver must do, by the sentence that says so. */
 export type Laws = Readonly<Record<string, (bench: Bench) => Promise<void>>>;
+
+function sized({ storage, sizeBytes }: NewVolume): { storage: string; size?: string } {
+  return { storage, ...(sizeBytes === undefined ? {} : { size: String(sizeBytes) }) };
+}

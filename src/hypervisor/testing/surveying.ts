@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { SeenFile } from "../seen-file.ts";
 import type { Survey } from "../survey.ts";
 import type { Bench, Laws } from "./stage.ts";
 
@@ -49,8 +50,9 @@ export const surveying: Laws = {
     const claim = await bench.machine();
     const owned = behind.leaveVolume(claim.externalId);
     const volume = behind.leaveVolume((await bench.claim()).externalId);
+    const seen = await seenOf(bench, volume);
     const discard = (id: string, confirmed: string): ReturnType<Bench["begin"]> => {
-      return bench.begin({ kind: "discardVolume", node, volume: id, confirmed });
+      return bench.begin({ kind: "discardVolume", node, volume: id, confirmed, seen });
     };
     assert.equal((await discard(volume, "")).outcome, "refused");
     assert.equal((await discard(volume, owned)).outcome, "refused");
@@ -59,15 +61,32 @@ export const surveying: Laws = {
       assert.equal((await discard(id, id)).outcome, "refused");
     }
     const counted = behind.volumes().length;
-    await bench.succeed({ kind: "discardVolume", node, volume, confirmed: volume });
+    await bench.succeed({ kind: "discardVolume", node, volume, confirmed: volume, seen });
     assert.equal(behind.volumes().length, counted - 1);
-    await bench.succeed({ kind: "discardVolume", node, volume, confirmed: volume });
+    await bench.succeed({ kind: "discardVolume", node, volume, confirmed: volume, seen });
+  },
+
+  "does not discard another volume than the one that was seen": async (bench) => {
+    const { behind, node } = bench.stage;
+    const volume = behind.leaveVolume((await bench.claim()).externalId);
+    const { sizeBytes } = await seenOf(bench, volume);
+    const seen = { sizeBytes: sizeBytes - 1 };
+    const begun = await bench.begin({
+      kind: "discardVolume",
+      node,
+      volume,
+      confirmed: volume,
+      seen,
+    });
+    assert.equal(begun.outcome, "changed");
+    assert.equal(behind.volumes().length, 1);
   },
 
   "sends no discard once it may not write any more": async (bench) => {
     const { behind, node } = bench.stage;
     const volume = behind.leaveVolume((await bench.claim()).externalId);
-    const operation = { kind: "discardVolume", node, volume, confirmed: volume } as const;
+    const seen = await seenOf(bench, volume);
+    const operation = { kind: "discardVolume", node, volume, confirmed: volume, seen } as const;
     const begun = await bench.begin(operation, { mayWrite: () => false });
     assert.deepEqual(begun, { outcome: "fenced" });
     assert.equal(behind.volumes().length, 1);
@@ -79,6 +98,14 @@ export const surveying: Laws = {
     assert.equal((await bench.stage.settle(bench.driver.survey([]))).ok, false);
   },
 };
+
+async function seenOf(bench: Bench, volume: string): Promise<SeenFile> {
+  const { volumes } = await surveyed(bench);
+  const found = volumes.find((one) => one.volume === volume);
+  assert(found);
+  const { sizeBytes, createdMs } = found;
+  return createdMs === undefined ? { sizeBytes } : { sizeBytes, createdMs };
+}
 
 async function surveyed(bench: Bench, known: readonly string[] = []): Promise<Survey> {
   const survey = await bench.stage.settle(bench.driver.survey(known));

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { shapeDifferences } from "../differences.ts";
+import type { Operation } from "../operation.ts";
 import type { Laws } from "./stage.ts";
 
 const mebibyte = 1024 ** 2;
@@ -179,6 +181,39 @@ export const working: Laws = {
     assert(storages.some(({ name, isUsable }) => name === bench.stage.storage && isUsable));
   },
 
+  "brings in an image that has the sum it should have, and removes only such a one": async (
+    bench,
+  ) => {
+    const { node, discStorage: storage } = bench.stage;
+    const content = new TextEncoder().encode("a disc".repeat(100));
+    const digest = createHash("sha256").update(content).digest("hex");
+    const fileName = `berth-sha256-${digest}.iso`;
+    const image = { use: "Disc", node, storage, fileName, checksum: `sha256:${digest}` } as const;
+    const isThere = async (): Promise<boolean> => {
+      const discs = await bench.stage.settle(bench.driver.discs({ node, storage }));
+      assert(discs.ok);
+      return discs.value.some((disc) => {
+        return disc.fileName === fileName && disc.sizeBytes === content.length;
+      });
+    };
+    const put = (bytes: Uint8Array): Operation => {
+      return { kind: "putImage", ...image, sizeBytes: bytes.length, chunks: chunksOf(bytes) };
+    };
+    const begun = await bench.begin(put(content.toReversed()));
+    const end = begun.outcome === "task" ? (await bench.end(begun.task)).state : begun.outcome;
+    assert(end === "failed" || end === "refused", end);
+    assert.equal(await isThere(), false);
+    for (const _ of [1, 2]) await bench.succeed(put(content));
+    assert.equal(await isThere(), true);
+    const file = { storage: image.storage, name: fileName, content: "ISO" } as const;
+    const fileClaim = { externalId: "file", target: "File", state: "Bound", file } as const;
+    const removal = { kind: "removeImage", ...image, fileClaim } as const;
+    const unproven = { ...removal, fileClaim: { ...fileClaim, state: "Reserved" } } as const;
+    assert.equal((await bench.begin(unproven)).outcome, "refused");
+    for (const _ of [1, 2]) await bench.succeed(removal);
+    assert.equal(await isThere(), false);
+  },
+
   "names everything that is wrong with a machine before it makes anything": async (bench) => {
     const { node, behind } = bench.stage;
     const claim = await bench.claim();
@@ -203,7 +238,7 @@ export const working: Laws = {
       "OrphanedVolumes",
       "QuotaExceeded",
     ]);
-    assert(preflight.volumesBefore.includes(volume));
+    assert(preflight.otherVolumes.includes(volume));
     assert.deepEqual(behind.machines(), []);
   },
 
@@ -216,3 +251,8 @@ export const working: Laws = {
     assert.deepEqual(preflight.findings, []);
   },
 };
+
+async function* chunksOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes.slice(0, 100);
+  yield bytes.slice(100);
+}

@@ -79,10 +79,10 @@ describe("the rights of a token", () => {
       await pveum(clinic, command);
     }
     const { message } = worst(await diagnose(clinic), "Rights");
-    assert.match(message, /it would need Pool.Allocate to put machines into pools, .*Mapping.Use/);
+    assert.match(message, /it would need Sys.Console .*Mapping.Use/);
     const { roles } = clinic.model.cluster.state;
     const base = roles["Berth"] ?? [];
-    roles["Berth"] = [...base, "Pool.Allocate", "Pool.Audit", "Mapping.Use"];
+    roles["Berth"] = [...base, "Mapping.Use"];
     const more = worst(await diagnose(clinic), "Rights");
     assert.equal(more.level, "ok");
     assert.match(

@@ -15,6 +15,8 @@ import type { Send } from "../wire/wire.ts";
 import { hasBerthRole, judgeRights } from "./grants.ts";
 import { examineCluster, type HealthOptions } from "./health.ts";
 import { examineLocks } from "./locks.ts";
+import { NodeClocks } from "../node-clocks.ts";
+import { readOwnWork } from "./own-work.ts";
 import { type Probe, probeEndpoint } from "./probe.ts";
 import { takeSnapshot } from "./snapshot.ts";
 import { judgeVisits, type Visit, visitEndpoint } from "./visit.ts";
@@ -43,10 +45,14 @@ const callsPerNodeDefault = 2;
 /** Diagnosis of a Proxmox VE cluster. It reads, and never writes. */
 export function proxmoxDoctor(options: ProxmoxDoctorOptions): HypervisorDoctor {
   const { endpoints, callsPerNode = callsPerNodeDefault } = options;
-  const send = limited(failingOver(endpoints.map((endpoint) => endpoint.send)), callsPerNode);
+  const clocks = new NodeClocks(options.clock);
+  const transport = failingOver(endpoints.map((endpoint) => endpoint.send));
+  const send = limited(clocks.timed(transport), callsPerNode);
+  const api = new PveApi(send);
   return {
     diagnose: () => diagnose(options, send),
     snapshot: () => snapshot(send),
+    ownWork: (sinceMs) => readOwnWork({ api, clocks }, { user: options.tokenId, sinceMs }),
     close: () => {
       for (const endpoint of endpoints) endpoint.close?.();
     },

@@ -6,6 +6,7 @@ import { readFailureOf } from "../errors.ts";
 import type { PveApi, PveResult } from "../wire/api.ts";
 import { parseProperties, property } from "../wire/property-string.ts";
 import { isSet, rowsOf, textOf } from "../wire/rows.ts";
+import { isEpochPool } from "../epoch.ts";
 import { pathPart } from "../wire/wire.ts";
 import {
   type ClusterInventory,
@@ -160,12 +161,15 @@ function storagesOf(configs: readonly JsonObject[], rows: readonly JsonObject[])
   return listed.toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Pools that the token may see, and those that machines are in. */
+/**
+ * Pools that the token may see, and those that machines are in. The epoch of a Berth is left out:
+ * on a copy of the cluster it would say that another run of the installation acts there.
+ */
 async function readPools(api: PveApi, machines: readonly ListedMachine[]): Promise<ListedPool[]> {
   const result = await api.get("/pools");
   const listed = result.type === "data" ? rowsOf(result.data) : [];
   const names = new Set([
-    ...listed.map((row) => textOf(row, "poolid")),
+    ...listed.map((row) => textOf(row, "poolid")).filter((name) => !isEpochPool(name)),
     ...machines.flatMap(({ pool }) => pool ?? []),
   ]);
   const read = [...names].toSorted().map(async (name): Promise<ListedPool> => {

@@ -122,7 +122,7 @@ function endpointFinding(visit: Visit, all: readonly Visit[]): Finding {
   };
 }
 
-/** Beyond this a task of ours could be overlooked: the driver's own slack when it lists them. */
+/** Beyond this a file on a shared storage may be taken for a newer one: see recorded-volumes.ts. */
 const skewProblemMs = 5 * 60_000;
 const skewWarningMs = 30_000;
 

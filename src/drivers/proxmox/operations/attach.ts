@@ -1,6 +1,7 @@
 import type {
   Attach,
   Begun,
+  ClaimedMachine,
   DestroyDisk,
   Detach,
   Failure,
@@ -8,14 +9,18 @@ import type {
   Mark,
   PartName,
 } from "../../../hypervisor/index.ts";
+import { isProvenVolume } from "../../../hypervisor/index.ts";
+import { guard } from "../../../kernel/guard.ts";
+import type { WholeConfig } from "../config-reader.ts";
 import type { DriverContext } from "../context.ts";
-import { listVolumes } from "../storages.ts";
+import { type ListedVolume, listVolumes } from "../storages.ts";
 import { writeDiskOptions } from "../translate/disks.ts";
 import { writeBootOrder } from "../translate/shape.ts";
 import { isDrive } from "../translate/slots.ts";
 import type { Values } from "../translate/values.ts";
 import { parseVolume } from "../translate/volumes.ts";
 import { userOf } from "../users.ts";
+import { notRecorded, notThat } from "../recorded-volumes.ts";
 import { formatProperties, parseProperties, property } from "../wire/property-string.ts";
 import { notStamped } from "./config-change.ts";
 import { refused } from "./begun.ts";
@@ -23,6 +28,8 @@ import { send } from "./change.ts";
 import { inUse, mustStay, notOurs, removeVolume, stays } from "./destroy.ts";
 import { memoryHeld } from "./saved-memory.ts";
 import { standAt, type Standing } from "./standing.ts";
+
+type ClaimVolume = NonNullable<ClaimedMachine["volumes"]>[number];
 
 /** Puts a volume that is there into the slot that the mark keeps for its name. */
 export async function attach(
@@ -38,11 +45,14 @@ export async function attach(
   const slot = mark.disks[disk.name];
   if (slot === undefined) return refused(notStamped(disk.name));
   const current = config.values[slot];
-  if (current !== undefined) {
-    if (fileOf(current) === volume) return { outcome: "done" };
+  if (current !== undefined && fileOf(current) === volume) return { outcome: "done" };
+  if (!guard("attach-slot-free", current === undefined)) {
     return { outcome: "changed", detail: `another volume is already there, as ${slot}` };
   }
-  const isKept = holding(config.values, volume)?.startsWith("unused") === true;
+  const twice = usedElsewhere(config, volume);
+  if (!guard("attach-not-twice", twice === undefined))
+    return refused(attached(volume, twice ?? ""));
+  const isKept = holding(config.values, volume) !== undefined;
   const refusal = await mayAttach(context, operation, isKept);
   if (refusal !== undefined) return refused(refusal);
   const value = formatProperties(writeDiskOptions(disk, [["file", volume]]), "file");
@@ -51,38 +61,83 @@ export async function attach(
   return await send(context, { standing, change }, fence);
 }
 
+/** The slot of this very VM that has the volume, now or with its next start, or until then. */
+function usedElsewhere({ values, pending }: WholeConfig, volume: string): string | undefined {
+  const drives = [
+    ...Object.entries(values),
+    ...Object.entries(pending.current),
+    ...pending.leavingDrives,
+  ];
+  const used = drives.find(([slot, text]) => {
+    return isDrive(slot) && !slot.startsWith("unused") && fileOf(text) === volume;
+  });
+  return used?.[0];
+}
+
+function attached(volume: string, slot: string): Failure {
+  return {
+    category: "IdentityConflict",
+    message: `the volume ${volume} is attached to this VM already, as ${slot}`,
+    remedy: `Detach ${slot} on the hypervisor (its data stays); Berth continues by itself.`,
+  };
+}
+
 /**
- * Ours by the Claim, or taken on a person's word; there; and in use by nobody else. What the
- * machine itself keeps as unused is all of that.
+ * Ours by the Claim, or taken on a person's word; there; still what was recorded; and in use by
+ * nobody else. What the machine itself keeps as unused is not in use.
  */
 async function mayAttach(
   context: DriverContext,
   { claim, at, volume, take }: Attach,
   isKept: boolean,
 ): Promise<Failure | undefined> {
-  const isClaimed = claim.volumes?.some(({ id }) => id === volume) === true;
-  if (isClaimed && isKept) return undefined;
-  if (!isClaimed && take !== true) return notOurs(volume, "Unattributed");
-  const absence = await missing(context, volume, at.node);
-  if (absence !== undefined) return absence;
-  const user = await userOf(context, volume);
-  if (!user.ok) return user.failure;
-  if (user.value === undefined || user.value === claim.externalId) return undefined;
-  return inUse(volume, user.value);
+  const known = claim.volumes?.find(({ id }) => id === volume);
+  const mayTake = known !== undefined || take === true;
+  if (!guard("attach-own-volume", mayTake)) return notOurs(volume, "Unattributed");
+  const listed = await rowOf(context, volume, { node: at.node, known });
+  if ("category" in listed) return listed;
+  const changed = known && (await notThat(context, { known, node: at.node, row: listed }));
+  if (changed !== undefined) return changed;
+  return known !== undefined && isKept ? undefined : usedByOther(context, claim, volume);
 }
 
-async function missing(
+/** A disk that Berth made or detached, and that somebody removed from its storage since. */
+function gone({ id, disk = "" }: ClaimVolume, node: string): Failure {
+  return {
+    category: "Missing",
+    message: `The disk ${disk} was the machine's, and its volume ${id} no longer exists on ${node}`,
+    remedy:
+      `Restore it under this name, or remove the entry ${disk} from spec.disks. Under another name ` +
+      "Berth creates a new, empty disk.",
+  };
+}
+
+async function usedByOther(
+  context: DriverContext,
+  { externalId }: ClaimedMachine,
+  volume: string,
+): Promise<Failure | undefined> {
+  const user = await userOf(context, volume);
+  if (!user.ok) return user.failure;
+  const { value: other = externalId } = user;
+  return guard("attach-unused-volume", other === externalId) ? undefined : inUse(volume, other);
+}
+
+/** How a storage lists a volume; or why nobody can tell. */
+async function rowOf(
   { api }: DriverContext,
   volume: string,
-  node: string,
-): Promise<Failure | undefined> {
+  { node, known }: { readonly node: string; readonly known: ClaimVolume | undefined },
+): Promise<ListedVolume | Failure> {
   const { owner, storage = "" } = parseVolume(volume) ?? {};
   if (owner === undefined) {
     return { category: "ConfigurationError", message: `${volume} is no disk of a machine` };
   }
   const listed = await listVolumes(api, { node, storage }, { content: "images", vmid: owner });
   if (!listed.ok) return listed.failure;
-  if (listed.value.some((row) => row.volume === volume)) return undefined;
+  const row = listed.value.find((one) => one.volume === volume);
+  if (row !== undefined) return row;
+  if (known !== undefined) return gone(known, node);
   return { category: "ImageNotFound", message: `${volume} is not on ${node}` };
 }
 
@@ -123,18 +178,21 @@ export async function destroyDisk(
   fence: Fence,
 ): Promise<Begun> {
   const { claim, at, volume } = operation;
-  if (claim.volumes?.some(({ id }) => id === volume) !== true) {
-    return refused(notOurs(volume, "Unattributed"));
-  }
-  if (mustStay(claim, volume)) return refused(stays(volume));
+  const known = claim.volumes?.find(({ id }) => id === volume);
+  if (known === undefined) return refused(notOurs(volume, "Unattributed"));
+  if (!guard("destroy-disk-not-retained", !mustStay(claim, volume))) return refused(stays(volume));
   const stood = await standAt(context, operation);
   if (!stood.ok) return stood.begun;
   const { standing } = stood;
   const { values, pending } = standing.config;
-  if (pending.leavingDrives.some(([, text]) => fileOf(text) === volume)) {
+  const isLeaving = pending.leavingDrives.some(([, text]) => fileOf(text) === volume);
+  if (!guard("destroy-disk-detached", !isLeaving)) {
     return { outcome: "blocked", waitsFor: "the restart with which the disk is detached" };
   }
   const slot = holding(values, volume);
+  if (!guard("destroy-disk-proven", isVmsOwn(known, slot))) {
+    return refused(notOurs(volume, "Unattributed"));
+  }
   if (slot === undefined) {
     return await removeVolume(
       context,
@@ -142,7 +200,21 @@ export async function destroyDisk(
       fence,
     );
   }
+  // What is only detached for now is not lost; of what is freed the storage is asked.
+  const isFreed = slot.startsWith("unused");
+  const changed = isFreed
+    ? await notRecorded(context, { claim, node: at.node, volume })
+    : undefined;
+  if (changed !== undefined) return refused(changed);
   return await takeOff(context, { standing, slot }, fence);
+}
+
+/** Saved memory is the VM's own by the key that names it, whoever suspended the VM. */
+function isVmsOwn(
+  known: NonNullable<ClaimedMachine["volumes"]>[number],
+  slot: string | undefined,
+): boolean {
+  return isProvenVolume(known) || (slot === "vmstate" && known.role === "State");
 }
 
 async function takeOff(

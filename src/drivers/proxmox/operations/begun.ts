@@ -29,3 +29,8 @@ export function begunOf(result: PveResult, attempted: string): Begun {
 export function refused(failure: Failure): Begun {
   return { outcome: "refused", failure };
 }
+
+/** Another volume or file has the name by now: nothing is destroyed. */
+export function replaced(volume: string): Begun {
+  return { outcome: "changed", detail: `${volume} is not the one that was decided about` };
+}

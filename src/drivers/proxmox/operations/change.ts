@@ -1,4 +1,5 @@
 import type { Begun, Configure, Fence } from "../../../hypervisor/index.ts";
+import { precondition } from "../../../kernel/guard.ts";
 import type { DriverContext } from "../context.ts";
 import { machinePath } from "../config-reader.ts";
 import type { ConfigChange } from "../translate/config.ts";
@@ -38,7 +39,7 @@ export async function send(
   fence: Fence,
 ): Promise<Begun> {
   const { place, config } = standing;
-  const { set, remove } = effective(change, config.values);
+  const { set, remove } = effective(change, config.values, config.pending.keys);
   if (Object.keys(set).length === 0 && remove.length === 0) return { outcome: "done" };
   const result = await api.write(
     makesVolume ? "POST" : "PUT",
@@ -46,7 +47,7 @@ export async function send(
       path: machinePath(place, "/config"),
       params: {
         ...set,
-        digest: config.digest,
+        ...precondition("configure-digest", { digest: config.digest }),
         ...(remove.length > 0 ? { delete: remove.join(",") } : {}),
       },
     },

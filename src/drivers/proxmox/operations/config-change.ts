@@ -1,7 +1,9 @@
 import { readMark, writeMark } from "../../../hypervisor/index.ts";
 import type { CloudInitShape, Failure, Mark, Shape } from "../../../hypervisor/index.ts";
+import type { WholeConfig } from "../config-reader.ts";
 import { type ConfigChange, joinChanges } from "../translate/config.ts";
 import { firmwareVolumes, fixedFirmware } from "../translate/firmware.ts";
+import { formatOrder, isDisk, readOrder } from "../translate/boot-order.ts";
 import { cloudInitDrive, writeShape } from "../translate/shape.ts";
 import { busOf, cloudInitSlot } from "../translate/slots.ts";
 import type { Values } from "../translate/values.ts";
@@ -20,6 +22,7 @@ export function changeFor(
   const volumes = volumesFor(shape, values);
   if ("category" in volumes) return volumes;
   const change = joinChanges([
+    seedAgain(shape, config),
     writeShape(shape, mark, values),
     describe(shape.notes, values, mark),
     volumes,
@@ -27,31 +30,54 @@ export function changeFor(
   return { ...change, makesVolume: Object.keys(volumes.set).length > 0 };
 }
 
-/** A change without what is so already. */
-export function effective({ set, remove }: ConfigChange, values: Values): ConfigChange {
+/**
+ * A seed that waits for the next start to leave its drive: the change was written and not applied.
+ * Written again, the server applies it.
+ */
+function seedAgain({ cloudInit }: Shape, { values, pending }: WholeConfig): ConfigChange {
+  const text = values[cloudInitSlot];
+  const isWaiting = cloudInit?.seed !== undefined && pending.keys.includes(cloudInitSlot);
+  return { set: isWaiting && text !== undefined ? { [cloudInitSlot]: text } : {}, remove: [] };
+}
+
+/** A change without what is so already, and does not only wait for the next start. */
+export function effective(
+  { set, remove }: ConfigChange,
+  values: Values,
+  pendingKeys: readonly string[] = [],
+): ConfigChange {
   const news = Object.entries(set).filter(([key, value]) => {
     // A password is shown as asterisks, and counts for the first boot only: it is never changed.
     const isKept = key === "cipassword" && values[key] !== undefined;
-    return values[key] !== value && !isKept;
+    const isWaiting = key === cloudInitSlot && pendingKeys.includes(key);
+    return (values[key] !== value || isWaiting) && !isKept;
   });
   return {
-    set: { ...keptOrder(news, values), ...Object.fromEntries(news) },
+    set: withDrives(Object.fromEntries(news), values),
     remove: remove.filter((key) => values[key] !== undefined),
   };
 }
 
 /**
- * The server puts every CD drive that is written into the order to boot in, unless it is said. What
- * somebody took away since is left out: the whole change would be refused because of it.
+ * The server appends each CD drive that is written to the order to boot in, unless it is in it, and
+ * takes the parameters of a request one by one in the order of a Perl hash, which is none
+ * (qemu-server, update_vm_api). An order that is sent with a drive and does not name it would be
+ * the result or not, as it happens; and while the VM runs, the other one waits for its next start.
+ * So an order that is sent names the drives beside it. One without them is sent by itself later.
  */
-function keptOrder(news: readonly (readonly [string, string])[], values: Values): Values {
-  const { boot } = values;
-  const hasDrive = news.some(([, value]) => value.includes("media=cdrom"));
-  if (!hasDrive || boot === undefined) return {};
-  const order = property(parseProperties(boot, "legacy"), "order");
-  if (order === undefined) return { boot };
-  const there = order.split(";").filter((slot) => slot in values);
-  return there.length === 0 ? {} : { boot: `order=${there.join(";")}` };
+function withDrives(set: Values, values: Values): Values {
+  const drives = Object.keys(set).filter((slot) => {
+    return busOf(slot) !== undefined && !isDisk(set[slot] ?? "");
+  });
+  if (drives.length === 0) return set;
+  const { boot: sent, ...others } = set;
+  const text = sent ?? values["boot"];
+  if (text === undefined) return set;
+  const order = readOrder(text);
+  if (order === undefined) return { ...others, boot: text };
+  if (sent === undefined) return set;
+  const boot = formatOrder([...order, ...drives.filter((slot) => !order.includes(slot))]);
+  return boot === values["boot"] ? others : { ...others, boot };
 }
 
 export function notStamped(name: string): Failure {
@@ -85,7 +111,10 @@ function describe(notes: string | undefined, values: Values, mark: Mark): Config
 }
 
 /** The small volumes that a shape needs and the machine does not have. */
-function volumesFor({ firmware = {}, cloudInit }: Shape, values: Values): ConfigChange | Failure {
+export function volumesFor(
+  { firmware = {}, cloudInit }: Shape,
+  values: Values,
+): ConfigChange | Failure {
   const storage = firmware.storage ?? bootStorage(values);
   const set = firmwareVolumes(firmware, values, storage ?? "");
   if (storage === undefined && Object.keys(set).length > 0) {
@@ -109,13 +138,9 @@ function bootStorage(values: Values): string | undefined {
 
 /** Where a machine starts from, as far as its disks go. */
 export function bootSlot(values: Values): string | undefined {
-  const order = property(parseProperties(values["boot"] ?? "", "legacy"), "order") ?? "";
+  const order = readOrder(values["boot"] ?? "") ?? [];
   const disks = Object.keys(values).filter((slot) => {
     return busOf(slot) !== undefined && isDisk(values[slot] ?? "");
   });
-  return order.split(";").find((slot) => disks.includes(slot)) ?? disks.toSorted()[0];
-}
-
-export function isDisk(text: string): boolean {
-  return property(parseProperties(text, "file"), "media") !== "cdrom";
+  return order.find((slot) => disks.includes(slot)) ?? disks.toSorted()[0];
 }

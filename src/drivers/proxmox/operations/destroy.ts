@@ -1,3 +1,4 @@
+import { isAsSeen, isFollowed, isProvenOurs, isProvenVolume } from "../../../hypervisor/index.ts";
 import type {
   Begun,
   ClaimedMachine,
@@ -6,14 +7,18 @@ import type {
   Fence,
   RemoveVolume,
 } from "../../../hypervisor/index.ts";
+import { listText } from "../../../kernel/list-text.ts";
+import { guard } from "../../../kernel/guard.ts";
 import type { DriverContext } from "../context.ts";
-import { machinePath } from "../config-reader.ts";
+import { machinePath, type WholeConfig } from "../config-reader.ts";
 import { findLeftovers } from "../leftovers.ts";
-import { drivesOf, referencedVolumes, volumesOf } from "../references.ts";
+import { notRecorded } from "../recorded-volumes.ts";
+import { drivesOf, referringDrives, volumesOf, type Drive } from "../references.ts";
 import { parseVolume } from "../translate/volumes.ts";
 import { userOf } from "../users.ts";
+import { parseProperties, property } from "../wire/property-string.ts";
 import { pathPart } from "../wire/wire.ts";
-import { begunOf, refused } from "./begun.ts";
+import { begunOf, refused, replaced } from "./begun.ts";
 import { workOn } from "./saved-memory.ts";
 import { standNow } from "./standing.ts";
 
@@ -31,20 +36,30 @@ export async function destroy(
   const stood = await standNow(context, operation);
   if (!stood.ok) return stood.begun;
   const { place, config } = stood.standing;
-  const volumes = await referencedVolumes(context.api, place, config);
-  if (!volumes.ok) return refused(volumes.failure);
-  const unaccounted = [...volumes.value].filter((volume) => {
+  const referring = await referringDrives(context.api, place, config);
+  if (!referring.ok) return refused(referring.failure);
+  const volumes = new Set(referring.value.flatMap(([, text]) => volumesOf(text)));
+  const unaccounted = [...volumes].filter((volume) => {
     return parseVolume(volume)?.owner === place.externalId && !operation.volumes.includes(volume);
   });
   const drives = [...drivesOf(config), ...config.pending.leavingDrives];
   const shown = new Set(drives.flatMap(([, text]) => volumesOf(text)));
-  if (unaccounted.some((volume) => shown.has(volume))) {
-    return { outcome: "changed", detail: `not accounted for: ${unaccounted.join(", ")}` };
+  const isAccounted = !unaccounted.some((volume) => shown.has(volume));
+  if (!guard("destroy-accounted-volumes", isAccounted)) {
+    return { outcome: "changed", detail: `not accounted for: ${listText(unaccounted)}` };
   }
-  const old = unaccounted.filter((volume) => !mayGo(operation.claim, volume));
-  if (old.length > 0) return refused(inSnapshot(operation.claim, old));
-  const kept = [...volumes.value].find((volume) => mustStay(operation.claim, volume));
+  const memory = savedMemory(referring.value);
+  const old = unaccounted.filter((volume) => {
+    return !memory.has(volume) && !mayGo(operation.claim, volume);
+  });
+  if (!guard("destroy-snapshot-volumes", old.length === 0))
+    return refused(inSnapshot(operation.claim, old));
+  const kept = [...volumes].find((volume) => {
+    return !guard("destroy-nothing-retained", !mustStay(operation.claim, volume));
+  });
   if (kept !== undefined) return refused(stays(kept));
+  const other = await otherVolume(context, operation, config);
+  if (other !== undefined) return refused(other);
   // Parameters of a DELETE go into the query: a body is refused with 501.
   const params = { purge: 1, "destroy-unreferenced-disks": 0 };
   const result = await context.api.write("DELETE", { path: machinePath(place), params }, () =>
@@ -53,10 +68,38 @@ export async function destroy(
   return begunOf(result, `destroy VM ${place.externalId}`);
 }
 
-/** What only a snapshot refers to: saved memory, or what the Claim knows and lets go. */
+/**
+ * A volume that is not the recorded one. Of an unused one the configuration tells no size, nor of
+ * one that somebody wrote there by hand: their storage has to.
+ */
+async function otherVolume(
+  context: DriverContext,
+  { claim, at }: Destroy,
+  config: WholeConfig,
+): Promise<Failure | undefined> {
+  const unsized = drivesOf(config).filter(([slot, text]) => {
+    const options = parseProperties(text, "file");
+    const hasSize = property(options, "size") !== undefined || slot === "vmstate";
+    return !hasSize && property(options, "media") !== "cdrom";
+  });
+  for (const volume of unsized.flatMap(([, text]) => volumesOf(text))) {
+    const other = await notRecorded(context, { claim, node: at.node, volume });
+    if (other !== undefined) return other;
+  }
+  return undefined;
+}
+
+/** The memory that was saved with the VM or with a snapshot of it. A name does not tell that. */
+function savedMemory(drives: readonly Drive[]): ReadonlySet<string> {
+  const named = drives.filter(([slot]) => guard("destroy-saved-memory-key", slot === "vmstate"));
+  return new Set(named.flatMap(([, text]) => volumesOf(text)));
+}
+
+/** What only a snapshot refers to: the Claim knows it, and lets it go. */
 function mayGo({ volumes = [] }: ClaimedMachine, volume: string): boolean {
-  if (parseVolume(volume)?.isState === true) return true;
-  return volumes.some(({ id, onDelete }) => id === volume && onDelete !== "Retain");
+  return volumes.some((known) => {
+    return known.id === volume && known.onDelete !== "Retain" && isProvenVolume(known);
+  });
 }
 
 function inSnapshot({ externalId }: ClaimedMachine, volumes: readonly string[]): Failure {
@@ -64,7 +107,7 @@ function inSnapshot({ externalId }: ClaimedMachine, volumes: readonly string[]):
     category: "OrphanedVolumes",
     message:
       `destroying VM ${externalId} would free volumes that only its snapshots refer to and that ` +
-      `nobody accounted for: ${volumes.join(", ")}. Nothing was destroyed`,
+      `nobody accounted for: ${listText(volumes)}. Nothing was destroyed`,
     remedy: `Save what is in them, and remove the snapshots: qm listsnapshot ${externalId}.`,
   };
 }
@@ -79,12 +122,14 @@ export async function removeVolume(
   fence: Fence,
 ): Promise<Begun> {
   const { claim, node, volume } = operation;
-  if (mustStay(claim, volume)) return refused(stays(volume));
+  if (!guard("remove-volume-not-retained", !mustStay(claim, volume))) return refused(stays(volume));
   const leftovers = await findLeftovers(context, { ...claim, node });
   if (!leftovers.ok) return refused(leftovers.failure);
   const leftover = leftovers.value.find((candidate) => candidate.volume === volume);
   if (leftover === undefined) return await goneOrInUse(context, operation);
-  if (leftover.proof !== "Claimed" && leftover.proof !== "MadeUnderMark") {
+  if (!guard("remove-volume-as-seen", isAsSeen(operation.seen, leftover))) return replaced(volume);
+  const isApproved = operation.isApproved === true && leftover.proof === "Probable";
+  if (!guard("remove-volume-proven", isProvenOurs(leftover) || isApproved)) {
     return refused(notOurs(volume, leftover.proof));
   }
   const needed = await neededNow(context, operation);
@@ -102,12 +147,13 @@ async function neededNow(
 ): Promise<Begun | undefined> {
   const { claim, node, volume } = operation;
   const { externalId } = claim;
-  const isState = parseVolume(volume)?.isState === true;
-  const busy = isState ? await workOn(context, { node, externalId }) : undefined;
+  const isMemory = parseVolume(volume)?.isNamedState === true;
+  const busy = isMemory ? await workOn(context, { node, externalId }) : undefined;
   if (busy !== undefined) return busy;
   const user = await usedBy(context, operation);
   if (!user.ok) return refused(user.failure);
-  return user.value === undefined ? undefined : refused(inUse(volume, user.value));
+  const isUnused = guard("remove-volume-unused", user.value === undefined);
+  return isUnused ? undefined : refused(inUse(volume, user.value ?? ""));
 }
 
 /** Not left over: either nothing has it any more, or a machine does. */
@@ -127,19 +173,23 @@ function usedBy(
 
 /** What the Claim says to outlive its machine is not destroyed, whoever asks. */
 export function mustStay({ volumes = [] }: ClaimedMachine, volume: string): boolean {
-  return volumes.some(({ id, onDelete }) => id === volume && onDelete === "Retain");
+  return volumes.some((known) => {
+    return known.id === volume && (known.onDelete === "Retain" || isFollowed(known));
+  });
 }
 
 export function stays(volume: string): Failure {
   return {
     category: "OrphanedVolumes",
-    message: `the volume ${volume} has to stay: its disk says onDelete: Retain`,
+    message: `the volume ${volume} has to stay: its disk says onDelete: Retain, or was renamed by hand`,
     remedy: "Set onDelete: Delete for the disk, or hand the volume over to another machine first.",
   };
 }
 
 export function notOurs(volume: string, proof: string): Failure {
-  const why = proof === "Before" ? "was there before Berth" : "cannot be told to be ours";
+  const probably = "is only probably ours: nobody approved that it is removed";
+  const strangers = proof === "Before" ? "existed before the VM" : "cannot be proven to be ours";
+  const why = proof === "Probable" ? probably : strangers;
   return { category: "OrphanedVolumes", message: `the volume ${volume} ${why}` };
 }
 

@@ -41,7 +41,7 @@ function openLab(unlock?: { username: string; password: string }): Lab {
     requests.push(request);
     return await wire(request);
   };
-  const driver = proxmoxDriver({ send, tokenId: id, random, unlock });
+  const driver = proxmoxDriver({ send, tokenId: id, clock, random, unlock });
   const run = async <T>(work: Promise<T>): Promise<T> => {
     const state = { isOver: false };
     const over = (): void => void (state.isOver = true);
@@ -53,7 +53,9 @@ function openLab(unlock?: { username: string; password: string }): Lab {
     return await work;
   };
   const discard = (): Promise<Begun> => {
-    const operation = { kind: "discardVolume", node: "pve1", volume, confirmed: volume } as const;
+    const seen = { sizeBytes: 1024 ** 3 };
+    const about = { node: "pve1", volume, confirmed: volume, seen } as const;
+    const operation = { kind: "discardVolume", ...about } as const;
     return run(driver.begin(operation, open));
   };
   leave(model);

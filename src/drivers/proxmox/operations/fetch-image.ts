@@ -1,4 +1,5 @@
 import type { Begun, Failure, Fence, FetchImage } from "../../../hypervisor/index.ts";
+import { guard } from "../../../kernel/guard.ts";
 import type { DriverContext } from "../context.ts";
 import { hasImportContent, type Release } from "../release.ts";
 import { listVolumes } from "../storages.ts";
@@ -23,9 +24,8 @@ export async function fetchImage(
   }
   const present = await listVolumes(context.api, { node, storage }, { content });
   if (!present.ok) return refused(present.failure);
-  if (present.value.some(({ volume }) => fileNameOf(volume) === fileName)) {
-    return { outcome: "done" };
-  }
+  const isThere = present.value.some(({ volume }) => fileNameOf(volume) === fileName);
+  if (!guard("fetch-image-absent", !isThere)) return { outcome: "done" };
   const [algorithm = "", digest = ""] = checksum.split(":");
   const result = await context.api.write(
     "POST",

@@ -1,4 +1,5 @@
 import type { Begun, Fence, Grow } from "../../../hypervisor/index.ts";
+import { guard, precondition } from "../../../kernel/guard.ts";
 import { machinePath } from "../config-reader.ts";
 import type { DriverContext } from "../context.ts";
 import { listVolumes } from "../storages.ts";
@@ -20,12 +21,12 @@ export async function grow(context: DriverContext, operation: Grow, fence: Fence
   if (slot === undefined || text === undefined) {
     return { outcome: "changed", detail: `there is no disk ${disk}` };
   }
-  if (config.pending.keys.includes(slot)) {
+  if (!guard("grow-drive-applied", !config.pending.keys.includes(slot))) {
     return await writeAgain(context, { slot, text, standing: stood.standing }, fence);
   }
   const seenBytes = sizeOf(text);
   if (seenBytes === sizeBytes) return { outcome: "done" };
-  if (seenBytes > sizeBytes) {
+  if (!guard("grow-never-shrinks", seenBytes <= sizeBytes)) {
     const message = `the disk ${disk} has ${formatSize(seenBytes)} and cannot shrink`;
     return refused({ category: "ReplacementRequired", message });
   }
@@ -34,7 +35,8 @@ export async function grow(context: DriverContext, operation: Grow, fence: Fence
     const corrected = await correctSize(context, { drive, sizeBytes, disk }, fence);
     if (corrected !== undefined) return corrected;
   }
-  const params = { disk: slot, size: formatSize(sizeBytes), digest: config.digest };
+  const same = precondition("grow-digest", { digest: config.digest });
+  const params = { disk: slot, size: formatSize(sizeBytes), ...same };
   const path = machinePath(place, "/resize");
   const result = await context.api.write("PUT", { path, params }, () => fence.mayWrite());
   return begunOf(result, `grow the disk ${disk} of VM ${place.externalId}`);
@@ -73,7 +75,8 @@ async function correctSize(
   const corrected = /(^|,)size=[^,]*/.test(text)
     ? text.replace(/(^|,)size=[^,]*/, `$1${size}`)
     : `${text},${size}`;
-  const params = { [slot]: corrected, digest: config.digest };
+  const same = precondition("correct-size-digest", { digest: config.digest });
+  const params = { [slot]: corrected, ...same };
   const path = machinePath(place, "/config");
   const result = await context.api.write("PUT", { path, params }, () => fence.mayWrite());
   return begunOf(result, `write down the size of the disk ${disk} of VM ${place.externalId}`);

@@ -2,7 +2,17 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { writeMark } from "../../../hypervisor/index.ts";
 import { proxmoxDriver } from "../driver.ts";
-import { claim, data, driverOn, error, open, ScriptedServer, tokenId, upid } from "../fixture.ts";
+import {
+  claim,
+  data,
+  driverOn,
+  error,
+  open,
+  scriptClock,
+  ScriptedServer,
+  tokenId,
+  upid,
+} from "../fixture.ts";
 import type { PveReply } from "../wire/wire.ts";
 import { markFor } from "./standing.ts";
 
@@ -99,7 +109,13 @@ describe("root's login", () => {
     });
     const random = { number: () => 0, bytes: () => new Uint8Array(), uuid: () => "" };
     const unlock = { username: "root@pam", password: "secret" };
-    const driver = proxmoxDriver({ send: server.send, tokenId, random, unlock });
+    const driver = proxmoxDriver({
+      send: server.send,
+      tokenId,
+      clock: scriptClock,
+      random,
+      unlock,
+    });
     const begun = await driver.begin({ kind: "unlock", ...here, lock }, open);
     return begun.outcome === "refused" ? begun.failure.category : begun.outcome;
   };

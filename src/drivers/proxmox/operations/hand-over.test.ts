@@ -39,7 +39,7 @@ async function handOver(release: (typeof releases)[number], diesAfterMs: number)
   const left = await bench.stage.settle(bench.driver.leftovers({ ...keeper, volumes }));
   assert(left.ok);
   for (const { volume, proof, node } of left.value) {
-    assert.notEqual(proof, "MadeUnderMark");
+    assert.notEqual(proof, "TaskLogged");
     const removal = { kind: "removeVolume", claim: { ...keeper, volumes }, node, volume } as const;
     assert.equal((await bench.begin(removal)).outcome, "refused");
   }

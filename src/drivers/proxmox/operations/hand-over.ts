@@ -1,9 +1,12 @@
-import { answered } from "../../../hypervisor/index.ts";
+import { answered, recordedSizes } from "../../../hypervisor/index.ts";
 import type { Answer, Begun, Failure, Fence, HandOver } from "../../../hypervisor/index.ts";
+import { listText } from "../../../kernel/list-text.ts";
+import { guard, precondition } from "../../../kernel/guard.ts";
 import { machinePath } from "../config-reader.ts";
 import type { DriverContext } from "../context.ts";
+import { isAutomatic } from "../probable.ts";
 import { drivesOf, volumesOf } from "../references.ts";
-import { listVolumes } from "../storages.ts";
+import { type ListedVolume, listVolumes } from "../storages.ts";
 import { parseVolume } from "../translate/volumes.ts";
 import { begunOf, refused } from "./begun.ts";
 import { send } from "./change.ts";
@@ -36,14 +39,16 @@ export async function handOver(
   const receiver = await standAt(context, to);
   if (!receiver.ok) return receiver.begun;
   const { place, config, mark } = receiver.standing;
-  if (place.node !== giver.standing.place.node) return refused(elsewhere(operation, place.node));
+  const isSameNode = place.node === giver.standing.place.node;
+  if (!guard("transfer-same-node", isSameNode)) return refused(elsewhere(operation, place.node));
   const slot = mark.disks[to.disk];
   if (slot === undefined) return refused(notStamped(to.disk));
   const way = { operation, giver: giver.standing, receiver: receiver.standing, slot };
   const isThere = await isListed(context, place.node, volume);
   if (!isThere.ok) return refused(isThere.failure);
   if (!isThere.value) return await finish(context, way, fence);
-  if (config.values[slot] !== undefined) return refused(occupied(operation));
+  const isFree = config.values[slot] === undefined;
+  if (!guard("transfer-slot-free", isFree)) return refused(occupied(operation));
   return await begin(context, way, fence);
 }
 
@@ -53,15 +58,15 @@ async function begin(context: DriverContext, way: Way, fence: Fence): Promise<Be
   const held = drivesOf(giver.config).find(([, text]) => volumesOf(text).includes(volume));
   if (held === undefined) return refused(notHeld(operation));
   const [disk, text] = held;
-  if (giver.config.pending.keys.includes(disk)) {
+  if (!guard("transfer-drive-applied", !giver.config.pending.keys.includes(disk))) {
     return await writeAgain(context, { slot: disk, text, standing: giver }, fence);
   }
   const params = {
     disk,
     "target-vmid": to.claim.externalId,
     "target-disk": slot,
-    digest: giver.config.digest,
-    "target-digest": receiver.config.digest,
+    ...precondition("transfer-digest", { digest: giver.config.digest }),
+    ...precondition("transfer-target-digest", { "target-digest": receiver.config.digest }),
   };
   const path = machinePath(giver.place, "/move_disk");
   const result = await context.api.write("POST", { path, params }, () => fence.mayWrite());
@@ -77,19 +82,18 @@ async function isListed(
 ): Promise<Answer<boolean>> {
   const vmid = parseVolume(volume)?.owner ?? "";
   const listed = await volumesUnder(context, volume, { node, vmid });
-  return listed.ok ? answered(listed.value.includes(volume)) : listed;
+  return listed.ok ? answered(listed.value.some((row) => row.volume === volume)) : listed;
 }
 
 async function volumesUnder(
   { api }: DriverContext,
   beside: string,
   { node, vmid }: { readonly node: string; readonly vmid: string },
-): Promise<Answer<readonly string[]>> {
+): Promise<Answer<readonly ListedVolume[]>> {
   const { storage = "" } = parseVolume(beside) ?? {};
   const listed = await listVolumes(api, { node, storage }, { content: "images", vmid });
   if (!listed.ok) return listed;
-  const own = listed.value.filter(({ externalId }) => externalId === vmid);
-  return answered(own.map(({ volume }) => volume));
+  return answered(listed.value.filter(({ externalId }) => externalId === vmid));
 }
 
 /** The volume is no longer under its old name: it has come, or it was left on the way. */
@@ -97,18 +101,44 @@ async function finish(context: DriverContext, way: Way, fence: Fence): Promise<B
   const { operation, receiver, slot } = way;
   const { volume, to } = operation;
   const { config, place } = receiver;
-  if (config.values[slot] !== undefined) return { outcome: "done" };
   const receives = { node: place.node, vmid: place.externalId };
   const listed = await volumesUnder(context, volume, receives);
   if (!listed.ok) return refused(listed.failure);
+  const fitting = listed.value.filter((row) => isMoved(operation, row)).map((row) => row.volume);
+  const filled = config.values[slot];
+  if (filled !== undefined) {
+    const hasCome = volumesOf(filled).some((id) => fitting.includes(id));
+    return guard("transfer-arrived-fitting", hasCome)
+      ? { outcome: "done" }
+      : refused(occupied(operation));
+  }
   const drives = [...drivesOf(config), ...config.pending.leavingDrives];
   const used = new Set(drives.flatMap(([, text]) => volumesOf(text)));
-  const before = new Set(to.claim.preflightVolumes);
-  const left = listed.value.filter((id) => !used.has(id) && !before.has(id));
+  const before = new Set(to.claim.otherVolumes?.map(({ id }) => id));
+  const left = fitting.filter((id) => {
+    const isNew = guard("transfer-left-new", !before.has(id));
+    return isNew && guard("transfer-left-unused", !used.has(id));
+  });
   const [found] = left;
-  if (found === undefined || left.length > 1) return refused(astray(operation, left));
+  if (found === undefined || !guard("transfer-left-unique", left.length === 1)) {
+    return refused(astray(operation, left));
+  }
   const change = { set: { [slot]: found }, remove: [] };
   return await send(context, { standing: receiver, change }, fence);
+}
+
+/**
+ * Whether a volume of the receiver may be the one that was sent. The server gives it a name of its
+ * own choice, and its size stays: any other name or size is of a volume that somebody else made.
+ */
+function isMoved({ volume, claim, to }: HandOver, row: ListedVolume): boolean {
+  const known = [...(claim.volumes ?? []), ...(to.claim.volumes ?? [])].filter((one) => {
+    return one.id === volume && one.size !== undefined;
+  });
+  const isSized = known.some((one) => recordedSizes(one).includes(row.sizeBytes));
+  const isFit = isSized || known.length === 0 || row.isApproximate === true;
+  const isNamed = isAutomatic(row.volume, to.claim.externalId);
+  return guard("transfer-moved-size", isFit) && guard("transfer-moved-name", isNamed);
 }
 
 function elsewhere({ to }: HandOver, node: string): Failure {
@@ -160,7 +190,7 @@ function immovable({ volume, claim, to }: HandOver, failure: Failure): Failure {
 
 function astray({ volume, to }: HandOver, left: readonly string[]): Failure {
   const where =
-    left.length === 0 ? "it is nowhere to be found" : `any of these may be it: ${left.join(", ")}`;
+    left.length === 0 ? "it is nowhere to be found" : `any of these may be it: ${listText(left)}`;
   return {
     category: "OrphanedVolumes",
     message: `${volume} left its machine and did not come to VM ${to.claim.externalId}: ${where}`,

@@ -1,4 +1,5 @@
 import type { Begun, Fence, Migrate, MoveDisk } from "../../../hypervisor/index.ts";
+import { precondition } from "../../../kernel/guard.ts";
 import type { DriverContext } from "../context.ts";
 import { machinePath } from "../config-reader.ts";
 import { present } from "../translate/present.ts";
@@ -28,7 +29,7 @@ export async function moveDisk(
     disk: slot,
     storage,
     delete: 1,
-    digest: config.digest,
+    ...precondition("move-disk-digest", { digest: config.digest }),
     ...present({ format }),
   };
   const path = machinePath(place, "/move_disk");

@@ -11,7 +11,7 @@ const volume = `zfs:vm-${id}-disk-0`;
 const unused = `zfs:vm-${id}-disk-3`;
 const mark = markFor(claim, { disks: { root: "scsi0", data: "scsi1" }, networks: { lan: "net0" } });
 const known = [volume, unused].map((each) => {
-  return { id: each, role: "Disk", storage: "zfs", state: "Attached" } as const;
+  return { id: each, role: "Disk", proof: "Config", storage: "zfs", state: "Attached" } as const;
 });
 const bound = { ...claim, volumes: known };
 
@@ -25,7 +25,11 @@ const config = {
 };
 
 const here = { claim: bound, at: { node: "pve1", version: "d1" } };
-const reads = { [`GET ${at}/config`]: data(config) };
+const listed = [volume, unused].map((volid) => ({ volid, vmid: id, content: "images", size: 1 }));
+const reads = {
+  [`GET ${at}/config`]: data(config),
+  "GET /nodes/pve1/storage/zfs/content": data(listed),
+};
 
 async function begin(
   operation: Operation,

@@ -8,7 +8,9 @@ import type {
   Suspend,
 } from "../../../hypervisor/index.ts";
 import type { DriverContext } from "../context.ts";
-import { machinePath } from "../config-reader.ts";
+import { machinePath, type MachinePlace } from "../config-reader.ts";
+import { stateStorage } from "../state-storage.ts";
+import { present } from "../translate/present.ts";
 import type { Params } from "../wire/wire.ts";
 import { begunOf } from "./begun.ts";
 import { standNow, type Target } from "./standing.ts";
@@ -51,15 +53,21 @@ export async function reboot(
   return await switchPower(context, { target: operation, verb: "reboot", params }, fence);
 }
 
-/** To disk: without that it would only be paused, and lost with its node. */
+/**
+ * To disk: without that it would only be paused, and lost with its node. The storage is named: it
+ * is the one that was recorded as that of the new volume, and the one that the server would choose.
+ */
 export async function suspend(
   context: DriverContext,
   operation: Suspend,
   fence: Fence,
 ): Promise<Begun> {
-  const { storage } = operation;
-  const params: Params = { todisk: 1, ...(storage === undefined ? {} : { statestorage: storage }) };
-  return await switchPower(context, { target: operation, verb: "suspend", params }, fence);
+  const stood = await standNow(context, operation);
+  if (!stood.ok) return stood.begun;
+  const { place, config } = stood.standing;
+  const storage = operation.storage ?? (await stateStorage(context, place.node, config));
+  const params: Params = { todisk: 1, ...present({ statestorage: storage }) };
+  return await send(context, { place, verb: "suspend", params }, fence);
 }
 
 export async function resume(
@@ -84,7 +92,18 @@ async function switchPower(
 ): Promise<Begun> {
   const stood = await standNow(context, target);
   if (!stood.ok) return stood.begun;
-  const { place } = stood.standing;
+  return await send(context, { place: stood.standing.place, verb, params }, fence);
+}
+
+interface Sent extends Pick<Switch, "verb" | "params"> {
+  readonly place: MachinePlace;
+}
+
+async function send(
+  context: DriverContext,
+  { place, verb, params }: Sent,
+  fence: Fence,
+): Promise<Begun> {
   const path = machinePath(place, `/status/${verb}`);
   const result = await context.api.write("POST", { path, params }, () => fence.mayWrite());
   return begunOf(result, `${verb} VM ${place.externalId}`);

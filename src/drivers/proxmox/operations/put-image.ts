@@ -1,4 +1,5 @@
 import type { Begun, Fence, PutImage } from "../../../hypervisor/index.ts";
+import { guard } from "../../../kernel/guard.ts";
 import type { DriverContext } from "../context.ts";
 import { hasImportContent } from "../release.ts";
 import { listVolumes } from "../storages.ts";
@@ -23,7 +24,7 @@ export async function putImage(
   const listed = await listVolumes(context.api, { node, storage }, { content });
   if (!listed.ok) return refused(listed.failure);
   const there = listed.value.find(({ volume }) => fileNameOf(volume) === name);
-  if (there?.sizeBytes === sizeBytes) return { outcome: "done" };
+  if (!guard("put-image-absent", there?.sizeBytes !== sizeBytes)) return { outcome: "done" };
   const [algorithm = "", digest = ""] = checksum.split(":");
   const result = await context.api.write(
     "POST",

@@ -85,17 +85,22 @@ describe("a volume for memory that nothing refers to", () => {
     const told = left.value.filter(({ isSavedMemory }) => isSavedMemory === true);
     assert.deepEqual(
       told.map(({ volume, proof }) => [volume, proof]),
-      [[memory, "MadeUnderMark"]],
+      [[memory, "Unattributed"]],
     );
   });
 
   it("goes, but not while anybody works on the machine and may have made it just now", async () => {
-    const operation = { kind: "removeVolume", claim, node: "pve1", volume: memory } as const;
+    const volumes = [{ id: memory, role: "State", state: "Detached", proof: "Config" } as const];
+    const known = { ...claim, volumes };
+    const operation = { kind: "removeVolume", claim: known, node: "pve1", volume: memory } as const;
     const suspending = { "GET /nodes/pve1/tasks": data([{ upid: upid("qmsuspend", id) }]) };
     const busy = new ScriptedServer({ ...reads, ...listed, ...suspending });
     assert.equal((await driverOn(busy).begin(operation, open)).outcome, "blocked");
     assert.deepEqual(busy.writes, []);
     const quiet = new ScriptedServer({ ...reads, ...listed });
     assert.deepEqual(await driverOn(quiet).begin(operation, open), { outcome: "task", task });
+    const unproven = { ...claim, volumes: volumes.map(({ proof: _proof, ...rest }) => rest) };
+    const theirs = await driverOn(quiet).begin({ ...operation, claim: unproven }, open);
+    assert.equal(theirs.outcome, "refused");
   });
 });

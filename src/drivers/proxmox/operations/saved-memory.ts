@@ -1,4 +1,5 @@
 import type { Begun } from "../../../hypervisor/index.ts";
+import { guard } from "../../../kernel/guard.ts";
 import { type MachinePlace, readStatus } from "../config-reader.ts";
 import type { DriverContext } from "../context.ts";
 import { listTasks } from "../tasks.ts";
@@ -18,18 +19,19 @@ export async function memoryHeld(
   const status = await readStatus(context.api, place);
   if (!status.ok) return refused(status.failure);
   const { power } = status.value;
-  if (power === "Running" || power === "Paused") return undefined;
+  if (guard("discard-memory-of-awake-vm", power === "Running" || power === "Paused"))
+    return undefined;
   return { outcome: "changed", detail: `VM ${place.externalId} does not run` };
 }
 
 /** What is waited for while anybody works on the machine. */
 export async function workOn(
-  { api }: DriverContext,
+  context: DriverContext,
   { node, externalId }: MachinePlace,
 ): Promise<Begun | undefined> {
-  const tasks = await listTasks(api, { node, externalId, sinceMs: 0 });
+  const tasks = await listTasks(context, { node, externalId, sinceMs: 0 });
   if (!tasks.ok) return refused(tasks.failure);
-  const running = tasks.value.find(({ isRunning }) => isRunning);
+  const running = tasks.value.find(({ isRunning }) => !guard("saved-memory-no-task", !isRunning));
   if (running === undefined) return undefined;
   return { outcome: "blocked", waitsFor: `the task ${running.task}` };
 }

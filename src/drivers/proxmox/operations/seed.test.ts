@@ -2,7 +2,16 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { seedFileName } from "../../../hypervisor/index.ts";
 import { proxmoxDriver } from "../driver.ts";
-import { claim, data, error, open, ScriptedServer, tokenId, upid } from "../fixture.ts";
+import {
+  claim,
+  data,
+  error,
+  open,
+  scriptClock,
+  ScriptedServer,
+  tokenId,
+  upid,
+} from "../fixture.ts";
 
 const fileName = seedFileName(claim.identity, "0123456789abcdef0123456789abcdef");
 const volume = `nfs:iso/${fileName}`;
@@ -40,7 +49,8 @@ function server(config: object, snapshot: object = {}): ScriptedServer {
 
 async function begin(on: ScriptedServer): Promise<string> {
   const random = { number: () => 0, bytes: () => new Uint8Array(), uuid: () => "" };
-  const begun = await proxmoxDriver({ send: on.send, tokenId, random }).begin(operation, open);
+  const driver = proxmoxDriver({ send: on.send, tokenId, clock: scriptClock, random });
+  const begun = await driver.begin(operation, open);
   return begun.outcome === "refused" ? begun.failure.message : begun.outcome;
 }
 

@@ -1,17 +1,18 @@
-import { answered, failed, isSeedOf } from "../../../hypervisor/index.ts";
+import { answered, failed, isAsSeen, isSeedOf } from "../../../hypervisor/index.ts";
 import type { Answer, Begun, ClaimedMachine, Failure, Fence } from "../../../hypervisor/index.ts";
-import type { PutSeed, RemoveSeed } from "../../../hypervisor/index.ts";
+import type { PutSeed, RemoveSeed, SeenFile } from "../../../hypervisor/index.ts";
+import { guard } from "../../../kernel/guard.ts";
 import type { WholeConfig } from "../config-reader.ts";
 import type { DriverContext } from "../context.ts";
 import { readFailureOf } from "../errors.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
 import { drivesOf, volumesOf } from "../references.ts";
-import { listVolumes } from "../storages.ts";
+import { listVolumes, sightOf } from "../storages.ts";
 import { discVolume } from "../translate/seed.ts";
 import { userOf } from "../users.ts";
 import { isSet, rowsOf, textOf } from "../wire/rows.ts";
 import { pathPart } from "../wire/wire.ts";
-import { begunOf, refused } from "./begun.ts";
+import { begunOf, refused, replaced } from "./begun.ts";
 
 /**
  * Uploads a disc. The server copies it onto its final name, so a crash leaves part of it there: it
@@ -23,7 +24,8 @@ export async function putSeed(
   fence: Fence,
 ): Promise<Begun> {
   const { claim, node, storage, fileName, content } = operation;
-  if (!isSeedOf(claim.identity, fileName)) return refused(notASeed(claim, fileName));
+  const isOwn = isSeedOf(claim.identity, fileName);
+  if (!guard("put-seed-of-own-vm", isOwn)) return refused(notASeed(claim, fileName));
   const discs = await listVolumes(context.api, { node, storage }, { content: "iso" });
   if (!discs.ok) return refused(discs.failure);
   const volume = discVolume(storage, fileName);
@@ -48,15 +50,17 @@ export async function removeSeed(
   fence: Fence,
 ): Promise<Begun> {
   const { claim, node, storage, fileName } = operation;
-  if (!isSeedOf(claim.identity, fileName)) return refused(notASeed(claim, fileName));
+  const isOwn = isSeedOf(claim.identity, fileName);
+  if (!guard("remove-seed-of-own-vm", isOwn)) return refused(notASeed(claim, fileName));
   const volume = discVolume(storage, fileName);
   const found = await findDisc(context, { node, storage, volume });
   if (!found.ok) return refused(found.failure);
-  const where = found.value;
-  if (where === undefined) return { outcome: "done" };
+  if (found.value === undefined) return { outcome: "done" };
+  const { node: where, sight } = found.value;
+  if (!guard("remove-seed-as-seen", isAsSeen(operation.seen, sight))) return replaced(volume);
   const holder = await holderOf(context, operation, volume);
   if (!holder.ok) return refused(holder.failure);
-  if (holder.value !== undefined) {
+  if (!guard("remove-seed-ejected", holder.value === undefined)) {
     const message = `VM ${holder.value} still holds ${fileName}: it has to be ejected first`;
     return refused({ category: "DependencyNotReady", message });
   }
@@ -84,22 +88,37 @@ interface Disc {
   readonly volume: string;
 }
 
+/** A disc on the storage of a node. */
+interface FoundDisc {
+  readonly node: string;
+  readonly sight: SeenFile;
+}
+
 /** The node on whose storage a disc lies: the machine's own, or another that can be asked. */
 async function findDisc(
   { api }: DriverContext,
-  { node, storage, volume }: Disc,
-): Promise<Answer<string | undefined>> {
-  const own = await listVolumes(api, { node, storage }, { content: "iso" });
-  if (!own.ok) return own;
-  if (own.value.some((row) => row.volume === volume)) return answered(node);
+  disc: Disc,
+): Promise<Answer<FoundDisc | undefined>> {
+  const { node, storage } = disc;
+  const own = await discOn(api, disc);
+  if (!own.ok || own.value !== undefined) return own;
   const result = await api.get("/cluster/resources", { type: "storage" });
   if (result.type !== "data") return failed(readFailureOf(result, "list the storages"));
   for (const other of othersOf(rowsOf(result.data), { node, storage })) {
-    const discs = await listVolumes(api, { node: other, storage }, { content: "iso" });
-    if (!discs.ok) return discs;
-    if (discs.value.some((row) => row.volume === volume)) return answered(other);
+    const there = await discOn(api, { ...disc, node: other });
+    if (!there.ok || there.value !== undefined) return there;
   }
   return answered(undefined);
+}
+
+async function discOn(
+  api: DriverContext["api"],
+  { node, storage, volume }: Disc,
+): Promise<Answer<FoundDisc | undefined>> {
+  const discs = await listVolumes(api, { node, storage }, { content: "iso" });
+  if (!discs.ok) return discs;
+  const row = discs.value.find((candidate) => candidate.volume === volume);
+  return answered(row && { node, sight: sightOf(row) });
 }
 
 /** The other nodes that have a storage of this name for themselves. What is away is swept later. */

@@ -8,10 +8,12 @@ import type {
   Release,
   Stamp,
 } from "../../../hypervisor/index.ts";
+import { guard } from "../../../kernel/guard.ts";
 import { findClone } from "../clones.ts";
 import type { DriverContext } from "../context.ts";
 import { isUnstampedClone, judge } from "../identity.ts";
 import { assignSlots, type Wanted } from "../translate/assign.ts";
+import type { PveConfig } from "../translate/config.ts";
 import { identityOf } from "../translate/machine.ts";
 import type { Slots } from "../translate/shape.ts";
 import type { Values } from "../translate/values.ts";
@@ -89,18 +91,24 @@ async function standForAdoption(context: DriverContext, operation: Stamp): Promi
   const { claim, at } = operation;
   const place = placeOf(operation);
   const read = await context.configs.readAt(place, at.version);
-  const config = read.type === "config" && read.config.digest === at.version && read.config;
+  const config = read.type === "config" && isAt(read.config, at) && read.config;
   const verdict = config && judge(config, claim);
   // Ours already, changed, gone or empty: the same as for any other operation.
   if (!config || !verdict || verdict.is !== "foreign") return await standAt(context, operation);
   const identity = identityOf(config.values);
   // A very old machine has no UUID at all: then the Claim's becomes it.
   const isSame = identity === undefined || identity === claim.identity;
-  if (!adoptable.has(verdict.reason) || !isSame) {
+  const mayAdopt = guard("adopt-adoptable", adoptable.has(verdict.reason));
+  if (!mayAdopt || !guard("adopt-same-identity", isSame)) {
     return { ok: false, begun: refused(conflict(claim, verdict.detail)) };
   }
   const mark = markFor(claim, slotsOf(config.values));
   return { ok: true, standing: { place, config, mark } };
+}
+
+/** Without a marker of ours only the digest says that it is what was decided about. */
+function isAt({ digest }: PveConfig, { version }: Stamp["at"]): boolean {
+  return guard("adopt-as-decided", digest === version);
 }
 
 /** A copy under the Claim's own id, which a task of ours made. */
@@ -112,10 +120,10 @@ async function standAsClone(
   const { claim, at } = operation;
   const place = placeOf(operation);
   const read = await context.configs.readAt(place, at.version);
-  const config = read.type === "config" && read.config.digest === at.version && read.config;
+  const config = read.type === "config" && isAt(read.config, at) && read.config;
   const verdict = config && judge(config, claim);
   if (!config || !verdict || verdict.is !== "foreign") return await standAt(context, operation);
-  const refusal = isUnstampedClone(config, claim)
+  const refusal = guard("stamp-clone-marker-agrees", isUnstampedClone(config, claim))
     ? await notCloned(context, claim, source)
     : conflict(claim, verdict.detail);
   if (refusal !== undefined) return { ok: false, begun: refused(refusal) };
@@ -129,7 +137,8 @@ async function notCloned(
 ): Promise<Failure | undefined> {
   const found = await findClone(context, claim, source);
   if (!found.ok) return found.failure;
-  return found.value === undefined ? conflict(claim, "no task of ours cloned it") : undefined;
+  const isCloned = guard("stamp-clone-by-own-task", found.value !== undefined);
+  return isCloned ? undefined : conflict(claim, "no task of ours cloned it");
 }
 
 const noSlots: Slots = { disks: {}, networks: {} };

@@ -1,4 +1,5 @@
 import type { Basis, Begun, ClaimedMachine, Failure, Mark } from "../../../hypervisor/index.ts";
+import { guard } from "../../../kernel/guard.ts";
 import type { DriverContext } from "../context.ts";
 import type { ConfigRead, WholeConfig } from "../config-reader.ts";
 import { judge } from "../identity.ts";
@@ -51,7 +52,7 @@ function judged(target: Target, read: ConfigRead): Stood {
   if (verdict.is === "husk") {
     return not({ outcome: "changed", detail: `VM ${claim.externalId} has no content` });
   }
-  if (config.digest !== at.version) {
+  if (!guard("vm-version-as-decided", config.digest === at.version)) {
     return not({ outcome: "changed", detail: `VM ${claim.externalId} was changed meanwhile` });
   }
   return { ok: true, standing: { place: placeOf(target), config, mark: verdict.mark } };

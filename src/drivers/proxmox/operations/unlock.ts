@@ -1,3 +1,4 @@
+import { guard, precondition } from "../../../kernel/guard.ts";
 import { isJsonObject } from "../../../kernel/json.ts";
 import { answered, failed } from "../../../hypervisor/index.ts";
 import type {
@@ -32,14 +33,18 @@ export async function unlock(
   if (seen.at !== "ours") return { outcome: "changed", detail: `it is ${seen.at} now` };
   const { machine } = seen;
   if (machine.lock === undefined) return { outcome: "done" };
-  if (machine.lock.detail !== lock || machine.version !== at.version) {
+  const isSameLock = guard("unlock-same-lock", machine.lock.detail === lock);
+  if (!isSameLock || !guard("unlock-as-decided", machine.version === at.version)) {
     return { outcome: "changed", detail: `it is locked (${machine.lock.detail})` };
   }
-  if (machine.lock.state !== "Dead") return { outcome: "blocked", waitsFor: machine.lock.detail };
+  if (!guard("unlock-dead-lock", machine.lock.state === "Dead")) {
+    return { outcome: "blocked", waitsFor: machine.lock.detail };
+  }
   const ticket = await login(context, fence);
   if (!ticket.ok) return refused(ticket.failure);
   const place = { node: machine.node, externalId: claim.externalId };
-  const params = { delete: "lock", skiplock: 1, digest: machine.version };
+  const same = precondition("unlock-digest", { digest: machine.version });
+  const params = { delete: "lock", skiplock: 1, ...same };
   const path = machinePath(place, "/config");
   const request = { path, params, ticket: ticket.value };
   const result = await context.api.write("PUT", request, () => fence.mayWrite());
@@ -57,7 +62,9 @@ export async function clearHusk(
   if (seen.at === "unknown") return refused(seen.failure);
   if (seen.at === "absent") return { outcome: "done" };
   if (seen.at !== "opaque") return { outcome: "changed", detail: `it is ${seen.at} now` };
-  if (seen.lock.state !== "Dead") return { outcome: "blocked", waitsFor: seen.lock.detail };
+  if (!guard("clear-placeholder-dead-lock", seen.lock.state === "Dead")) {
+    return { outcome: "blocked", waitsFor: seen.lock.detail };
+  }
   const ticket = await login(context, fence);
   if (!ticket.ok) return refused(ticket.failure);
   const path = machinePath({ node: seen.node, externalId: claim.externalId });

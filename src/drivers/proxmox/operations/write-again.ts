@@ -1,4 +1,5 @@
 import type { Begun, Fence } from "../../../hypervisor/index.ts";
+import { precondition } from "../../../kernel/guard.ts";
 import { machinePath } from "../config-reader.ts";
 import type { DriverContext } from "../context.ts";
 import { begunOf } from "./begun.ts";
@@ -20,7 +21,7 @@ export async function writeAgain(
   { slot, text, standing: { place, config } }: Drive,
   fence: Fence,
 ): Promise<Begun> {
-  const params = { [slot]: text, digest: config.digest };
+  const params = { [slot]: text, ...precondition("write-again-digest", { digest: config.digest }) };
   const path = machinePath(place, "/config");
   const result = await api.write("PUT", { path, params }, () => fence.mayWrite());
   const begun = begunOf(result, `attach the drive ${slot} of VM ${place.externalId}`);

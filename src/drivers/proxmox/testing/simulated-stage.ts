@@ -16,12 +16,14 @@ const storage = "local-zfs";
 export function simulatedStage(
   release: Release,
   onRequest: (request: PveRequest) => void = () => undefined,
+  clockAheadMs = 0,
 ): Stage {
   const clock = new VirtualClock();
   const random = counted();
   const nodes = [node, "pve2", "pve3"];
   const options = { release, nodes, clock, random, password: "secret", tokenSecret };
   const model = new ProxmoxModel({ state: smallCluster(options), clock, random });
+  model.cluster.setClocks(clockAheadMs);
   const line = { isCut: false };
   const wire = sendTo(model, { id: tokenId, secret: tokenSecret });
   const send: Send = async (request) => {
@@ -29,7 +31,7 @@ export function simulatedStage(
     if (line.isCut) return { type: "notSent", why: "unreachable", detail: "ECONNREFUSED" };
     return await wire(request);
   };
-  const driver = proxmoxDriver({ send, tokenId, random });
+  const driver = proxmoxDriver({ send, tokenId, clock, random });
   return {
     driver,
     node,
@@ -66,6 +68,9 @@ export function simulatedStage(
 function behindOf(model: ProxmoxModel, line: { isCut: boolean }): Behind {
   const { state } = model.cluster;
   const textOf = (externalId: string): string => state.guests[externalId]?.text ?? "";
+  const writeNotes: Behind["writeNotes"] = (externalId, change) => {
+    model.writeGuestFile(node, Number(externalId), withNotes(textOf(externalId), change));
+  };
   return {
     machines: () => Object.keys(state.guests),
     volumes: () => {
@@ -78,15 +83,14 @@ function behindOf(model: ProxmoxModel, line: { isCut: boolean }): Behind {
         "name: stranger\nmemory: 512\nsmbios1: uuid=00000000-0000-4000-8000-00000000f00d\n";
       model.writeGuestFile(node, Number(externalId), text);
     },
-    copy: (externalId, copyId) => {
-      const uuid = /uuid=[0-9a-f-]+/;
-      const copied = textOf(externalId).replace(uuid, "uuid=00000000-0000-4000-8000-00000000c09e");
-      model.writeGuestFile(node, Number(copyId), copied);
+    copy: (externalId, copyId, as) => {
+      const uuid = as === "clone" ? /uuid=[0-9a-f-]+/ : "";
+      const other = as === "clone" ? "uuid=00000000-0000-4000-8000-00000000c09e" : "";
+      model.writeGuestFile(node, Number(copyId), textOf(externalId).replace(uuid, other));
     },
-    writeNotes: (externalId, change) => {
-      const text = withNotes(textOf(externalId), change);
-      model.writeGuestFile(node, Number(externalId), text);
-    },
+    writeNotes,
+    // The mark is in the notes: it goes when somebody writes others in their place.
+    removeMark: (externalId) => writeNotes(externalId, () => "all mine"),
     installSystem: (externalId) => {
       for (const volume of Object.values(state.volumes).flat()) {
         if (volume.vmid === Number(externalId)) volume.data = "debian-12";

@@ -7,15 +7,18 @@ import type {
   SeenDisk,
   SeenNetwork,
   SeenVolume,
+  Shape,
 } from "../../../hypervisor/index.ts";
 import { parseProperties, property } from "../wire/property-string.ts";
 import type { PveConfig } from "./config.ts";
 import { present } from "./present.ts";
-import { cloudInitDrive, readShape, type Slots } from "./shape.ts";
+import { isOtherOrder } from "./boot-order.ts";
+import { readSeed } from "./seed.ts";
+import { cloudInitDrive, isCloudInitDrive, namedSlots, readShape, type Slots } from "./shape.ts";
 import { parseSize } from "./sizes.ts";
 import { busOf, cloudInitSlot, isDrive } from "./slots.ts";
 import type { Values } from "./values.ts";
-import { parseVolume } from "./volumes.ts";
+import { parseVolume, type Volume } from "./volumes.ts";
 
 /** Everything of a machine that is not in its config. */
 export interface Surroundings {
@@ -25,6 +28,8 @@ export interface Surroundings {
   readonly lock?: Lock;
   /** Config keys whose new value waits for a start. */
   readonly pendingKeys: readonly string[];
+  /** What the order to boot in is until then, if it waits. */
+  readonly currentBoot?: string;
   /** Drives that go with the next start, which the config no longer shows. */
   readonly leavingDrives: readonly (readonly [slot: string, text: string])[];
   readonly uptimeSeconds?: number;
@@ -45,17 +50,33 @@ export function readMachine({ digest, values }: PveConfig, around: Surroundings)
     power,
     isTemplate: values["template"] === "1",
     ...present({ identity: identityOf(values), mark, lock }),
-    shape: { ...readShape(values, slots), notes: person },
+    shape: { ...withLeavingSeed(readShape(values, slots), around.leavingDrives), notes: person },
     disks: seenDisks(values, slots),
     networks: seenNetworks(values, slots),
     ...present({ cloudInitDrive: drive }),
     pending: around.pendingKeys
       .filter((key) => !ofSavedMemory.has(key))
+      .filter((key) => {
+        return key !== "boot" || isOtherOrder(values, around.currentBoot, namedSlots(slots));
+      })
       .map((key) => pathOf(key, slots)),
     volumes: seenVolumes([...around.leavingDrives, ...Object.entries(values)], slots, externalId),
     hasSnapshots: values["parent"] !== undefined,
     ...present({ uptimeSeconds }),
   };
+}
+
+/**
+ * A seed whose ejection was written and not applied is still in the drive, and the guest reads it:
+ * it counts as inserted until it has left.
+ */
+function withLeavingSeed<Read extends Pick<Shape, "cloudInit">>(
+  shape: Read,
+  leavingDrives: Surroundings["leavingDrives"],
+): Read {
+  const seed = readSeed(Object.fromEntries(leavingDrives));
+  if (seed?.state !== "Inserted") return shape;
+  return { ...shape, cloudInit: { ...shape.cloudInit, seed } };
 }
 
 /** What was written down beside a saved memory that is gone: it means nothing any more. */
@@ -112,13 +133,15 @@ function seenVolumes(
     if (!isDrive(slot) || volume === undefined) continue;
     // An ISO or a snippet belongs to nobody: it is used, never owned.
     if (volume.owner === undefined) continue;
+    const role = roleOf(slot, volume, text);
     volumes.set(volume.id, {
       id: volume.id,
-      role: roleOf(slot, volume),
+      role,
       storage: volume.storage,
       state: slot.startsWith("unused") ? "Detached" : "Attached",
       ...present({
         disk: nameOf(slots.disks, slot),
+        slot: role === "Firmware" || role === "TPM" ? slot : undefined,
         sizeBytes: parseSize(property(options, "size") ?? ""),
       }),
       isOwn: volume.owner === externalId,
@@ -127,14 +150,15 @@ function seenVolumes(
   return [...volumes.values()];
 }
 
-function roleOf(
-  slot: string,
-  { isCloudInit, isState }: { isCloudInit: boolean; isState: boolean },
-): SeenVolume["role"] {
-  if (isCloudInit) return "CloudInit";
-  if (isState || slot === "vmstate") return "State";
-  if (slot === "efidisk0") return "Firmware";
-  return slot === "tpmstate0" ? "TPM" : "Disk";
+const roles: Readonly<Record<string, SeenVolume["role"]>> = {
+  vmstate: "State",
+  efidisk0: "Firmware",
+  tpmstate0: "TPM",
+};
+
+/** By the key of the configuration. People give their own disks any name, also `vm-ID-state-…`. */
+function roleOf(slot: string, volume: Volume, text: string): SeenVolume["role"] {
+  return roles[slot] ?? (isCloudInitDrive(volume, text) ? "CloudInit" : "Disk");
 }
 
 const paths: Readonly<Record<string, string>> = {

@@ -194,6 +194,21 @@ describe("translation", () => {
     );
   });
 
+  it("takes no disk for saved memory or a cloud-init drive because of its name", () => {
+    const values = {
+      scsi8: "zfs:vm-1000101-cloudinit,size=50G",
+      scsi9: "zfs:vm-1000101-state-archive,size=50G",
+      unused0: "zfs:vm-1000101-state-old",
+    };
+    const machine = readMachine({ digest: "d", values }, around);
+    assert.deepEqual(new Set(machine.volumes.map(({ role }) => role)), new Set(["Disk"]));
+    assert.equal(machine.cloudInitDrive, undefined);
+    assert.deepEqual(
+      machine.disks.map(({ slot }) => slot),
+      ["scsi8", "scsi9"],
+    );
+  });
+
   it("waits for no restart because of what stood beside a saved memory", () => {
     const pendingKeys = ["runningcpu", "runningmachine", "memory"];
     const machine = readMachine({ digest: "d", values: {} }, { ...around, pendingKeys });

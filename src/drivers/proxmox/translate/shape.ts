@@ -1,5 +1,7 @@
 import type { ScsiController, Shape, StartupShape } from "../../../hypervisor/index.ts";
+import { guard } from "../../../kernel/guard.ts";
 import { formatOptions, parseProperties, property } from "../wire/property-string.ts";
+import { formatOrder, readOrder, unnamedDrives } from "./boot-order.ts";
 import { type ConfigChange, joinChanges } from "./config.ts";
 import { readCpu, readMemory, writeCpu, writeMemory } from "./cpu-memory.ts";
 import {
@@ -22,7 +24,7 @@ import { ifSaid, present } from "./present.ts";
 import { readSeed, writeSeed } from "./seed.ts";
 import { busOf } from "./slots.ts";
 import { flag, numberOf, type Values } from "./values.ts";
-import { parseVolume } from "./volumes.ts";
+import { parseVolume, type Volume } from "./volumes.ts";
 
 /** Which slot each name has: what the mark says. */
 export interface Slots {
@@ -133,8 +135,15 @@ export function writeBootOrder(
   if (names === undefined) return nothing;
   const order = names
     .map((name) => slots.disks[name] ?? slots.cdroms?.[name] ?? slots.networks[name])
-    .filter((slot) => slot !== undefined && slot in values);
-  return order.length === 0 ? nothing : { set: { boot: `order=${order.join(";")}` }, remove: [] };
+    .flatMap((slot) => (slot !== undefined && slot in values ? [slot] : []));
+  if (order.length === 0) return nothing;
+  const boot = formatOrder([...order, ...unnamedDrives(values, namedSlots(slots))]);
+  return { set: { boot }, remove: [] };
+}
+
+/** The slots of everything that has a name. */
+export function namedSlots({ disks, cdroms = {}, networks }: Slots): ReadonlySet<string> {
+  return new Set([disks, cdroms, networks].flatMap((part) => Object.values(part)));
 }
 
 /** The shape of a machine as its config shows it, with Proxmox's defaults said aloud. */
@@ -179,10 +188,16 @@ export function cloudInitDrive(
 ): { readonly slot: string; readonly volume: string } | undefined {
   for (const [slot, text] of Object.entries(values)) {
     if (busOf(slot) === undefined) continue;
-    const volume = property(parseProperties(text, "file"), "file") ?? "";
-    if (parseVolume(volume)?.isCloudInit === true) return { slot, volume };
+    const volume = parseVolume(property(parseProperties(text, "file"), "file") ?? "");
+    if (volume && isCloudInitDrive(volume, text)) return { slot, volume: volume.id };
   }
   return undefined;
+}
+
+/** The server makes such a drive a CD-ROM. A disk with the name of its volume is a person's. */
+export function isCloudInitDrive({ isCloudInit }: Volume, text: string): boolean {
+  const isCdrom = property(parseProperties(text, "file"), "media") === "cdrom";
+  return isCloudInit && guard("cloud-init-drive-cdrom", isCdrom);
 }
 
 function readDisks(values: Values, slots: Slots): NonNullable<Shape["disks"]> {
@@ -205,13 +220,13 @@ function readParts<T>(
 }
 
 function readBootOrder(values: Values, slots: Slots): string[] {
-  const order = property(parseProperties(values["boot"] ?? "", "legacy"), "order") ?? "";
+  const order = readOrder(values["boot"] ?? "") ?? [];
   const names = new Map(
     [slots.disks, slots.cdroms ?? {}, slots.networks]
       .flatMap((part) => Object.entries(part))
       .map(([name, slot]) => [slot, name] as const),
   );
-  return order.split(";").flatMap((slot) => names.get(slot) ?? []);
+  return order.flatMap((slot) => names.get(slot) ?? []);
 }
 
 function normalTags(tags: readonly string[]): string[] {

@@ -4,8 +4,10 @@ export interface Volume {
   readonly storage: string;
   /** The VMID in its name; absent for files that belong to no machine. */
   readonly owner?: string;
+  /** Named as a cloud-init drive: only a CD-ROM drive with such a volume is one. */
   readonly isCloudInit: boolean;
-  readonly isState: boolean;
+  /** Named as saved memory. People give their own volumes such names: it proves nothing. */
+  readonly isNamedState: boolean;
 }
 
 // local:100/vm-100-disk-0.qcow2, zfs:vm-100-disk-0, zfs:base-1-disk-0/vm-2-disk-0: the last counts.
@@ -23,7 +25,7 @@ export function parseVolume(id: string): Volume | undefined {
     storage: id.slice(0, at),
     ...(owner === undefined ? {} : { owner }),
     isCloudInit: /^cloudinit(\.\w+)?$/.test(rest),
-    isState: rest.startsWith("state-"),
+    isNamedState: rest.startsWith("state-"),
   };
 }
 

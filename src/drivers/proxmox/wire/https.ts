@@ -4,6 +4,7 @@ import { Agent, request as httpsRequest } from "node:https";
 import type { AgentOptions, RequestOptions } from "node:https";
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "../../../kernel/clock.ts";
+import { guard } from "../../../kernel/guard.ts";
 import { redacted } from "../../../kernel/redact.ts";
 import { authHeaders, httpForm } from "./wire.ts";
 import type { HttpForm, PveReply, PveRequest, Send, StreamedBody } from "./wire.ts";
@@ -207,11 +208,11 @@ function refusalOf(
   const isTrusted =
     tls.fingerprints === undefined ||
     tls.fingerprints.some((fingerprint) => fingerprint.toUpperCase() === seen.toUpperCase());
-  if (!isTrusted) {
+  if (!guard("wire-certificate", isTrusted)) {
     const detail = `${url} shows the certificate ${seen}, which is not one that was pinned`;
     return { type: "notSent", why: "certificate", detail };
   }
-  if (request.mayWrite !== undefined && !request.mayWrite()) {
+  if (!guard("wire-fence", request.mayWrite === undefined || request.mayWrite())) {
     return { type: "notSent", why: "fenced", detail: "this process may no longer write" };
   }
   return undefined;

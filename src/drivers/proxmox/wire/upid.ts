@@ -12,6 +12,21 @@ export interface Upid {
 // pstart may have nine digits on hosts that run for long.
 const form = /^UPID:([^:]+):[0-9A-F]{8,9}:[0-9A-F]{8,9}:([0-9A-F]{8}):([^:]+):([^:]*):([^:]+):$/i;
 
+/** For sorting, newest first: tasks of one second by when the kernel started their processes. */
+export function newestFirst(left: StartedTask, right: StartedTask): number {
+  return right.startMs - left.startMs || ticksOf(right.task) - ticksOf(left.task);
+}
+
+interface StartedTask {
+  readonly task: string;
+  readonly startMs: number;
+}
+
+/** Hundredths of a second since its node was booted: of tasks of one node they tell the order. */
+function ticksOf(upid: string): number {
+  return Number.parseInt(upid.split(":")[3] ?? "0", 16);
+}
+
 export function parseUpid(text: string): Upid | undefined {
   const match = form.exec(text);
   if (match === null) return undefined;

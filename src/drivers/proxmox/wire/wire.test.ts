@@ -5,7 +5,7 @@ import { PveApi } from "./api.ts";
 import { failingOver } from "./failover.ts";
 import { limited } from "./limited.ts";
 import { formatProperties, parseProperties, withProperties } from "./property-string.ts";
-import { parseUpid } from "./upid.ts";
+import { newestFirst, parseUpid } from "./upid.ts";
 import {
   encodeParams,
   httpForm,
@@ -134,6 +134,15 @@ describe("a task's name", () => {
     const old = "UPID:pve1:0000ABCD:112233445:69573C85:qmstart:101:root@pam:";
     assert.equal(parseUpid(old)?.type, "qmstart", "pstart has nine digits after 497 days");
     assert.equal(parseUpid("null"), undefined);
+  });
+
+  it("tells which of two began first, also within one second", () => {
+    const tasks = ["0011", "0022", "00FF", "0033"].map((ticks, index) => ({
+      task: `UPID:pve1:0000ABCD:0011${ticks}:69573C85:qmconfig:101:berth@pve!prod:`,
+      startMs: index === 2 ? 0 : 1_000,
+    }));
+    const order = tasks.toSorted(newestFirst).map(({ task }) => task.slice(23, 27));
+    assert.deepEqual(order, ["0033", "0022", "0011", "00FF"]);
   });
 });
 
