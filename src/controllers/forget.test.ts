@@ -96,13 +96,13 @@ describe("berth.dev/forget, where the hypervisor answers", () => {
   });
 
   test("lets go also of one whose work on the dead node nobody can look at", async () => {
-    const stage = await openProxmox("8.4", { timing: { allocateMs: 90_000 } });
+    const stage = await openProxmox("8.4", { timing: { copyPerGibMs: 30_000 } });
     const { world, proxmox } = stage;
     const { status } = await make(world, { disks });
-    const more = [...disks, { name: "data", size: "5Gi", storage: "local-zfs" }];
-    await world.client.of(virtualMachineKind).patch(web, { merge: { spec: { disks: more } } });
+    const moved = disks.map((disk) => ({ ...disk, storage: "local" }));
+    await world.client.of(virtualMachineKind).patch(web, { merge: { spec: { disks: moved } } });
     const isOpen = async (): Promise<boolean> => {
-      return (await vmOf(world)).status?.operation?.step === "AddDisk";
+      return (await vmOf(world)).status?.operation?.step === "MoveDisk";
     };
     assert.ok(await until(world, isOpen));
     await until(world, () => false, 15_000);

@@ -1,6 +1,5 @@
 import { leaseResource } from "../api/builtin/index.ts";
 import { guardWrites, type Client } from "../client/index.ts";
-import { sleep } from "../kernel/clock.ts";
 import { ApiError } from "../kernel/status.ts";
 import {
   createMetrics,
@@ -9,15 +8,17 @@ import {
   type LeaderLease,
   type SlotView,
 } from "../runtime/index.ts";
-import { startInformers, stopInformers } from "./informers.ts";
-import { readInstallation } from "./installation.ts";
+import { readCurrentClaims } from "./claims/index.ts";
+import { startInformers, stopInformers, type Informers } from "./informers.ts";
+import { prepareTerm } from "./prepare.ts";
 import { createMeters, everyInformer } from "./meters.ts";
 import type { ControllersOptions } from "./options.ts";
-import { Reign, type Ground } from "./reign.ts";
+import type { Ground } from "./ground.ts";
+import { Reign } from "./reign.ts";
 import { slotLimit } from "./slot-limit.ts";
 
 export { claimName } from "./claims/index.ts";
-export type { Connect, Credentials } from "./hypervisor/index.ts";
+export type { Connect, Credentials, Place } from "./hypervisor/index.ts";
 export type { ControllersOptions } from "./options.ts";
 export { notAllowed, type Web, type WebFile } from "./vm-image/index.ts";
 
@@ -46,7 +47,6 @@ export async function forgetLease(client: Client): Promise<void> {
 
 /** A server may hold a request so long, on any hypervisor that we know. */
 const graceMsDefault = 35_000;
-const installationRetryMs = 2_000;
 
 /**
  * Starts the controllers: they contend for leadership, and work for as long as they have it. In one
@@ -56,6 +56,7 @@ export function startControllers(options: ControllersOptions): RunningController
   const { client, clock, random, identity = "berth", log } = options;
   const meters = createMeters(options.metrics ?? createMetrics(), clock);
   let term: Term | undefined;
+  let terms = 0;
   const lease: LeaderLease = startLeaderLease({
     client,
     clock,
@@ -68,7 +69,8 @@ export function startControllers(options: ControllersOptions): RunningController
     onStarted: () => {
       log("info", "leads", { identity });
       meters.leads(true);
-      term = startTerm({ options, lease, meters });
+      terms += 1;
+      term = startTerm({ options, lease, meters, number: terms });
     },
     onStopped: async () => {
       log("info", "leads no longer", { identity });
@@ -93,66 +95,68 @@ interface Term {
 
 interface TermOptions extends Pick<Ground, "options" | "meters"> {
   readonly lease: LeaderLease;
+  /** How many terms this process has had. */
+  readonly number: number;
 }
 
-function startTerm({ options: given, lease, meters }: TermOptions): Term {
+function startTerm({ options: given, lease, meters, number }: TermOptions): Term {
   // Who wakes up after its lease has passed to another must not touch the ledger with old news.
   const guarded = guardWrites(given.client, () => lease.isHeld());
-  const { client, follow } = meters.timeWrites(guarded);
+  const { client, follow } = meters.timeWrites(readCurrentClaims(guarded));
   const options = { ...given, client };
-  const { clock, random, log } = options;
-  const onError = (error: unknown, kind: string): void => {
-    log("warn", "a kind cannot be followed", { kind, error: String(error) });
-  };
-  const informers = startInformers({ client, clock, random, onError });
-  follow(informers);
-  const uncount = meters.objects.follow(everyInformer(informers));
-  const limitOf = (name: string): number =>
-    slotLimit(name, (key) => informers.hypervisors.get(key));
-  const slots = new Slots({ clock, limitOf });
+  const { clock } = options;
   const stopping = new AbortController();
   const mayWrite = (): boolean => !stopping.signal.aborted && lease.mayWrite();
   const writableInMs = (): number => {
     return Math.max(0, (lease.safeAfterMs() ?? clock.monotonicMs()) - clock.monotonicMs());
   };
   const { identity } = lease;
-  const reigning = waitForInstallation(options, stopping.signal).then((installation) => {
-    if (installation === undefined) return undefined;
-    return new Reign({
+  const isLeading = (): boolean => !stopping.signal.aborted && lease.isHeld();
+  let informers: Informers | undefined;
+  const limitOf = (name: string): number =>
+    slotLimit(name, (key) => informers?.hypervisors.get(key));
+  const slots = new Slots({ clock, limitOf });
+  const stored = { ...given, client: guarded };
+  const working = prepareTerm(stored, stopping.signal).then((prepared) => {
+    if (prepared === undefined) return undefined;
+    // Not before: a watch that began under the CRDs of an earlier release goes on dropping fields.
+    const followed = startTermInformers(options);
+    informers = followed;
+    follow(followed);
+    const uncount = meters.objects.follow(everyInformer(followed));
+    const { installation, digestKey } = prepared;
+    const { place } = options;
+    const id = `${identity}.${number}`;
+    const reign = new Reign({
       options,
-      informers,
+      informers: followed,
       slots,
       installation,
+      digestKey,
       identity,
+      run: { installation, id, place, fence: { mayWrite: isLeading } },
       mayWrite,
       writableInMs,
       meters,
     });
+    return { reign, uncount, informers: followed };
   });
   return {
     slots,
     stop: async () => {
       stopping.abort();
-      uncount();
-      await (await reigning)?.stop();
+      const work = await working;
+      work?.uncount();
+      await work?.reign.stop();
       slots.stop();
-      await stopInformers(informers);
+      if (work !== undefined) await stopInformers(work.informers);
     },
   };
 }
 
-/** Without the installation's id nothing may be done; the server may only be away for a while. */
-async function waitForInstallation(
-  { client, clock, random, log }: ControllersOptions,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  while (!signal.aborted) {
-    try {
-      return await readInstallation(client, random);
-    } catch (error) {
-      log("error", "the installation id cannot be read", { error: String(error) });
-      await sleep(clock, installationRetryMs, signal).catch(() => undefined);
-    }
-  }
-  return undefined;
+function startTermInformers({ client, clock, random, log }: ControllersOptions): Informers {
+  const onError = (error: unknown, kind: string): void => {
+    log("warn", "a kind cannot be followed", { kind, error: String(error) });
+  };
+  return startInformers({ client, clock, random, onError });
 }

@@ -26,7 +26,7 @@ import {
 import type { Clock } from "../kernel/clock.ts";
 import type { KubeObject } from "../kernel/object.ts";
 import type { Random } from "../kernel/random.ts";
-import { claimIndexes } from "./claims/index.ts";
+import { claimIndexes, WrittenObjects } from "./claims/index.ts";
 import { imagesWanted } from "./vm-image/index.ts";
 
 export interface Informers {
@@ -37,6 +37,14 @@ export interface Informers {
   readonly images: Informer<VMImage>;
   readonly networks: Informer<VMNetwork>;
   readonly orphans: Informer<Orphan>;
+}
+
+/** What the controllers write themselves, each with what has not come back yet. */
+export interface WrittenKinds {
+  readonly vms: WrittenObjects<VirtualMachine>;
+  readonly hypervisors: WrittenObjects<Hypervisor>;
+  readonly images: WrittenObjects<VMImage>;
+  readonly orphans: WrittenObjects<Orphan>;
 }
 
 export interface InformerDeps {
@@ -86,6 +94,15 @@ export function startInformers(deps: InformerDeps): Informers {
     images: follow(vmImageKind),
     networks: follow(vmNetworkKind),
     orphans: follow(orphanKind, orphanIndexes),
+  };
+}
+
+export function writtenObjects({ vms, hypervisors, images, orphans }: Informers): WrittenKinds {
+  return {
+    vms: new WrittenObjects(vms),
+    hypervisors: new WrittenObjects(hypervisors),
+    images: new WrittenObjects(images),
+    orphans: new WrittenObjects(orphans),
   };
 }
 

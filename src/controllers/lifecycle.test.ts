@@ -36,7 +36,7 @@ test("a declared machine comes to stand with its disks and runs, within 12 statu
   assert.ok(writes.length <= 12, `${writes.length} status writes`);
   const [claim] = await listClaims(client);
   assert.equal(claim?.spec.state, "Bound");
-  assert.equal(claim?.spec.everStood, true);
+  assert.equal(claim?.spec.everExisted, true);
   assert.equal(claim?.spec.volumes?.length, 2);
   await until(world, () => false, 60_000);
   const events = await client.of(eventResource).list({ namespace: "default" });

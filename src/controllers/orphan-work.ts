@@ -6,22 +6,24 @@ import {
   relatedObjects,
   type ControllerOptions,
   type EventRecorder,
-  type Slots,
   type Source,
 } from "../runtime/index.ts";
-import { WrittenObjects, type Ledger } from "./claims/index.ts";
+import type { Ledger } from "./claims/index.ts";
 import type { Connections } from "./hypervisor/index.ts";
-import type { Informers } from "./informers.ts";
+import type { Informers, WrittenKinds } from "./informers.ts";
 import type { Meters } from "./meters.ts";
+import type { OperationDeps } from "./operations/index.ts";
 import type { ControllersOptions } from "./options.ts";
 import {
   blockedId,
   reconcileOrphan,
   reconcileSweep,
+  sweepFor,
+  type OrphanCache,
   type OrphanDeps,
-  type OrphanMemory,
   type Sweeps,
 } from "./orphan/index.ts";
+import type { Reports } from "./reports/index.ts";
 import { forbidden, namedVolumes } from "./virtual-machine/index.ts";
 import { fileNameOf } from "./vm-image/index.ts";
 
@@ -31,7 +33,9 @@ export interface OrphanSurroundings {
   readonly ledger: Ledger;
   readonly events: EventRecorder;
   readonly sweeps: Sweeps;
-  readonly slots: Slots;
+  readonly written: Pick<WrittenKinds, "hypervisors" | "orphans">;
+  readonly operations: OperationDeps;
+  readonly reports: Reports;
   readonly wakeOrphan: (name: string) => void;
   /** Who failed because of what is destroyed now looks again. */
   readonly destroyed: (hypervisor: string, externalId: string) => void;
@@ -39,31 +43,38 @@ export interface OrphanSurroundings {
 
 /** What a term stands on, as far as orphans need it. */
 export interface OrphanGround {
-  readonly options: Pick<ControllersOptions, "client" | "clock" | "random" | "mayDestroy">;
+  readonly options: Pick<ControllersOptions, "client" | "clock" | "mayDestroy">;
   readonly informers: Informers;
-  readonly mayWrite: () => boolean;
   readonly meters: Pick<Meters, "orphans">;
+}
+
+/** The controllers, and what they remember. */
+interface OrphanWork extends Record<"sweep" | "orphan", Work> {
+  readonly memory: Map<string, OrphanCache>;
 }
 
 type Work = Pick<ControllerOptions, "name" | "sources" | "reconcile">;
 
 /** The two controllers of orphans: one looks for them, one does what was decided. */
 export function orphanWork(
-  { options, informers, mayWrite, meters }: OrphanGround,
-  { wakeOrphan, destroyed, slots, ...around }: OrphanSurroundings,
-): Record<"sweep" | "orphan", Work> {
-  const { vms, hypervisors, claims, images, orphans } = informers;
-  const { client, clock, random, mayDestroy = () => Promise.resolve(true) } = options;
-  const shared = { ...around, client, clock, figures: meters.orphans, hypervisors };
+  { options, informers, meters }: OrphanGround,
+  { wakeOrphan, destroyed, operations, reports, written, ...around }: OrphanSurroundings,
+): OrphanWork {
+  const { vms, claims, images, orphans } = informers;
+  const { hypervisors } = written;
+  const { client, clock, mayDestroy = () => Promise.resolve(true) } = options;
+  const shared = { ...around, hypervisors, client, clock, figures: meters.orphans };
   const seen = { vms, images, claims, orphans };
-  const sweepDeps = { ...shared, ...seen, wakeOrphan, imageFileOf: fileNameOf };
+  const beganMs = clock.nowMs();
+  const sweepDeps = { ...shared, ...seen, wakeOrphan, beganMs, imageFileOf: fileNameOf };
+  const memory = new Map<string, OrphanCache>();
   const orphanDeps: OrphanDeps = {
     ...shared,
-    random,
-    fence: { mayWrite },
-    orphans: new WrittenObjects(orphans),
-    memory: new Map<string, OrphanMemory>(),
-    slots,
+    orphans: written.orphans,
+    sweepFor: (hypervisor: string) => sweepFor(hypervisor, sweepDeps),
+    memory,
+    operations,
+    reports,
     wake: wakeOrphan,
     namedVolumes,
     forbidden: (vm: VirtualMachine, on: Hypervisor) => forbidden(vm, on, new Map()),
@@ -72,14 +83,19 @@ export function orphanWork(
   };
   const complete = [claims, images, orphans].map((informer) => onlyComplete<KubeObject>(informer));
   return {
+    memory,
     sweep: {
       name: "sweep",
-      sources: [ownObjects(hypervisors), relatedObjects(vms, waitsFor, blockedId), ...complete],
+      sources: [
+        ownObjects(informers.hypervisors),
+        relatedObjects(vms, waitsFor, blockedId),
+        ...complete,
+      ],
       reconcile: (key) => reconcileSweep(key, sweepDeps),
     },
     orphan: {
       name: "orphan",
-      sources: [ownObjects(orphans), onlyComplete(hypervisors)],
+      sources: [ownObjects(orphans), onlyComplete(informers.hypervisors)],
       reconcile: (key) => reconcileOrphan(key, orphanDeps),
     },
   };

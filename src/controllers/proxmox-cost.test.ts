@@ -41,7 +41,7 @@ function counted(requests: PveRequest[]): { readonly writes: string[]; readonly 
 }
 
 describe("the price of a machine through the controllers", () => {
-  it("is at most 5 writes and 7 reads from a present image", async () => {
+  it("is at most 5 writes and 8 reads from a present image", async () => {
     const stage = await openProxmox("9.2");
     const berth = stage.world.start();
     await make(stage, "first", {});
@@ -53,7 +53,9 @@ describe("the price of a machine through the controllers", () => {
     });
     const { writes, reads } = counted(stage.requests);
     assert.ok(writes.length <= 5, writes.join("\n"));
-    assert.ok(reads.length <= 7, reads.join("\n"));
+    // One of them before the copy: how large it will be. By that and the listing of the preflight
+    // what a worker that dies leaves behind is told from a stranger's volume.
+    assert.ok(reads.length <= 8, reads.join("\n"));
     berth.crash();
   });
 

@@ -117,9 +117,9 @@ describe("an image that passes through Berth", () => {
       found?.status?.copies?.map(({ brought, verified, size }) => [brought, verified, size]),
       [[true, true, String(content.length)]],
     );
-    // The intent, its progress three times in 35 seconds, and the end.
+    // The intent, its progress three times in 35 seconds, its task, and the end.
     const told = world.statusWrites.filter((path) => path.includes("/vmimages/remote"));
-    assert.ok(told.length <= 6, told.join("\n"));
+    assert.ok(told.length <= 7, told.join("\n"));
     await createVm(world.client, "web", {
       source: { image: { name: "remote" } },
       disks: [{ name: "root", size: "3Gi", storage: "local-zfs" }],
@@ -174,7 +174,10 @@ describe("an image that passes through Berth", () => {
     await declare(stage, "wrong", { spec: { source: { http } } });
     const found = await comesTo(stage, "wrong", (one) => one?.status?.failure !== undefined);
     assert.match(failureOf(found), /checksum/i);
-    assert.deepEqual(found?.status?.copies, []);
+    assert.deepEqual(
+      found?.status?.copies?.map(({ state, verified }) => [state, verified]),
+      [["Failed", false]],
+    );
   });
 
   it("of another size than was declared is not brought", async () => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { annotations, virtualMachineKind } from "../api/index.ts";
 import { releases } from "../sim/index.ts";
+import { leaveVolume } from "./orphan/testing.ts";
 import {
   data,
   guests,
@@ -16,6 +17,7 @@ import {
 import { openProxmox, type SimulatedWorld } from "./testing/simulated-proxmox.ts";
 import { createVm, getVm, isReady, listClaims, until } from "./testing/world.ts";
 
+const gib = 1024 ** 3;
 const web = { namespace: "default", name: "web" };
 
 /** What a person does to a machine beside Berth, and the time that it takes. */
@@ -29,11 +31,70 @@ async function byHand(
   await done;
 }
 
+type Volume = SimulatedWorld["proxmox"]["cluster"]["state"]["volumes"][string][number];
+
+function theVolume({ proxmox }: SimulatedWorld, name: RegExp, backing = "pve1:rpool/data"): Volume {
+  const volume = proxmox.cluster.state.volumes[backing]?.find((one) => name.test(one.name));
+  assert.ok(volume);
+  return volume;
+}
+
+/** The ids in the names of all volumes. */
+function ownersOf(stage: SimulatedWorld): (string | undefined)[] {
+  return volumes(stage).map((name) => /^vm-(\d+)-/.exec(name)?.[1]);
+}
+
+/** Somebody gives the one volume of a VM another name, in its storage and in its configuration. */
+function rename({ proxmox }: SimulatedWorld, id: string, name: string): void {
+  const { volumes: backings, guests: there } = proxmox.cluster.state;
+  const volume = Object.values(backings)
+    .flat()
+    .find(({ vmid }) => String(vmid) === id);
+  const { node = "", text = "" } = there[id] ?? {};
+  assert.ok(volume);
+  proxmox.writeGuestFile(node, Number(id), text.replaceAll(`:${volume.name},`, `:${name},`));
+  volume.name = name;
+}
+
+/** Somebody edits the configuration file of a VM. */
+function editGuest({ proxmox }: SimulatedWorld, id: string, edit: (text: string) => string): void {
+  const { node = "", text = "" } = proxmox.cluster.state.guests[id] ?? {};
+  const edited = edit(text);
+  assert.notEqual(edited, text);
+  proxmox.writeGuestFile(node, Number(id), edited);
+}
+
+function lockGuest(stage: SimulatedWorld, id: string): void {
+  editGuest(stage, id, (text) => `${text}lock: backup\n`);
+}
+
+function unlockGuest(stage: SimulatedWorld, id: string): void {
+  editGuest(stage, id, (text) => text.replace("lock: backup\n", ""));
+}
+
+/** The category and the message of the failure of "web". */
+async function failureOf({ world }: SimulatedWorld): Promise<string> {
+  const { category, message } = (await getVm(world.client, "web"))?.status?.failure ?? {};
+  return `${category}: ${message}`;
+}
+
+/** The same when it waits for a person. */
+async function stalled(stage: SimulatedWorld): Promise<string> {
+  const { world } = stage;
+  const isStalled = await until(world, async () => {
+    const { conditions = [] } = (await getVm(world.client, "web"))?.status ?? {};
+    return conditions.some(({ type, status }) => type === "Stalled" && status === "True");
+  });
+  const failure = await failureOf(stage);
+  assert.ok(isStalled, failure);
+  return failure;
+}
+
 /** What the one Claim of a machine says of its disks, when nothing is left to do with a keeper. */
 async function claimed({ world }: SimulatedWorld): Promise<string[] | undefined> {
   const claims = await listClaims(world.client);
   const mine = claims.find(({ spec: { state } }) => state === "Bound")?.spec;
-  assert.equal(mine?.keeper, undefined);
+  assert.equal(mine?.diskHolder, undefined);
   return mine?.volumes?.map(({ disk, onDelete }) => `${disk} ${onDelete}`).toSorted();
 }
 
@@ -60,10 +121,7 @@ for (const release of releases) {
       assert.deepEqual(starts, []);
       const second = await stand(stage);
       assert.equal(guests(stage).has(kept.externalId), false);
-      assert.deepEqual(
-        volumes(stage).toSorted(),
-        [0, 1].map((number) => `vm-${second}-disk-${number}`),
-      );
+      assert.deepEqual(ownersOf(stage), [second, second]);
       assert.equal((guests(stage).get(second)?.["scsi1"] ?? "").includes("size=2G"), true);
       assert.deepEqual(await claimed(stage), ["data Retain", "root Delete"]);
     });
@@ -105,6 +163,141 @@ describe("disks that have to stay", () => {
     assert.equal(guests(stage).has(kept.externalId), false);
   });
 
+  it("come back where somebody gave their volume another name meanwhile", async () => {
+    const stage = await openProxmox();
+    stage.world.start();
+    await stand(stage);
+    await remove(stage);
+    const { externalId } = await keeper(stage);
+    rename(stage, externalId, `vm-${externalId}-disk-7`);
+    const id = await stand(stage);
+    assert.deepEqual(ownersOf(stage), [id, id]);
+    assert.equal(guests(stage).has(externalId), false);
+    assert.deepEqual(await claimed(stage), ["data Retain", "root Delete"]);
+  });
+
+  it("are not taken back where somebody gave their name to a volume of their own", async () => {
+    const stage = await openProxmox();
+    const { world } = stage;
+    world.start();
+    await stand(stage);
+    await remove(stage);
+    const { externalId } = await keeper(stage);
+    const volume = theVolume(stage, new RegExp(`^vm-${externalId}-`));
+    volume.sizeBytes += 3 * gib;
+    editGuest(stage, externalId, (text) => {
+      return text.replace(/^scsi\d+: ([^,\n]+).*$/m, "scsi9: $1,size=5G");
+    });
+    await createVm(world.client, "web", spec);
+    const recorded = /^IdentityConflict: .* is not the one that was recorded for the disk data/;
+    assert.match(await stalled(stage), recorded);
+    await remove(stage);
+    assert.equal(theVolume(stage, new RegExp(`^vm-${externalId}-`)), volume);
+    assert.match(guests(stage).get(externalId)?.["scsi9"] ?? "", /size=5G/);
+  });
+
+  it("are not mistaken for a smaller volume that somebody put in their place", async () => {
+    const stage = await openProxmox();
+    const { world } = stage;
+    world.start();
+    await stand(stage);
+    await remove(stage);
+    const { externalId, volumes: kept } = await keeper(stage);
+    rename(stage, externalId, `vm-${externalId}-disk-7`);
+    theVolume(stage, /disk-7$/).sizeBytes = gib;
+    editGuest(stage, externalId, (text) => text.replace("size=2G", "size=1G"));
+    await createVm(world.client, "web", spec);
+    assert.match(await stalled(stage), /nowhere to be found/);
+    await remove(stage);
+    assert.deepEqual((await keeper(stage)).volumes, kept);
+    assert.deepEqual(volumes(stage), [`vm-${externalId}-disk-7`]);
+  });
+
+  it("are waited for while another object takes a disk out of their keeper", async () => {
+    const stage = await openProxmox();
+    const { world } = stage;
+    world.start();
+    const logs = { ...data, name: "logs" };
+    await stand(stage, { disks: [root, data, logs] });
+    await remove(stage);
+    const { externalId, volumes: kept = [] } = await keeper(stage);
+    lockGuest(stage, externalId);
+    const diskId = kept.find(({ disk }) => disk === "data")?.id ?? "";
+    const source = { importedDisk: { disk: "old", diskId, mode: "Take", from: "manual" } } as const;
+    const disks = [{ name: "old", size: "2Gi", storage: "local-zfs" }];
+    await createVm(world.client, "other", { ...spec, source, disks });
+    await until(world, () => false, 60_000);
+    await createVm(world.client, "web", { ...spec, disks: [root, logs] });
+    await until(world, () => false, 10 * 60_000);
+    const waits = /^DependencyNotReady: .* is in the disk-holder VM \d+, which another/;
+    assert.match(await failureOf(stage), waits);
+    unlockGuest(stage, externalId);
+    const isThere = await until(world, async () => {
+      const vms = await Promise.all(["other", "web"].map((name) => getVm(world.client, name)));
+      return vms.every((vm) => isReady(vm)) && !(await hasKeeper(stage));
+    });
+    assert.ok(isThere, await failureOf(stage));
+    assert.equal(volumes(stage).length, 3);
+    assert.equal(guests(stage).has(externalId), false);
+  });
+
+  it("are not mistaken for a volume that somebody made under the id of the new VM", async () => {
+    const stage = await openProxmox();
+    const { world, proxmox } = stage;
+    world.start();
+    await stand(stage);
+    await remove(stage);
+    const { externalId, volumes: kept = [] } = await keeper(stage);
+    lockGuest(stage, externalId);
+    await createVm(world.client, "web", {
+      ...spec,
+      disks: [root, { ...data, onDelete: "Delete" }],
+    });
+    await until(world, () => false, 60_000);
+    const id = (await getVm(world.client, "web"))?.status?.externalId ?? "";
+    const rows = proxmox.cluster.state.volumes["pve1:rpool/data"] ?? [];
+    const lost = rows.findIndex(({ name }) => kept[0]?.id.endsWith(`:${name}`));
+    rows.splice(lost, 1);
+    leaveVolume(proxmox, `vm-${id}-rescue`, { sizeBytes: 2 * gib });
+    leaveVolume(proxmox, `vm-${id}-disk-9`, { sizeBytes: 50 * gib });
+    const strangers = [theVolume(stage, /rescue$/), theVolume(stage, /disk-9$/)];
+    unlockGuest(stage, externalId);
+    assert.match(await stalled(stage), /nowhere to be found/);
+    await remove(stage);
+    assert.deepEqual([theVolume(stage, /rescue$/), theVolume(stage, /disk-9$/)], strangers);
+  });
+
+  it("are not mistaken for a volume that somebody put into the keeper on their way", async () => {
+    const person = { act: (): void => undefined };
+    const stage = await openProxmox("8.4", {
+      between: async (request, send) => {
+        if (!request.path.includes("/move_disk")) return send(request);
+        person.act();
+        return { type: "lost", detail: "cut" };
+      },
+    });
+    const { world, proxmox } = stage;
+    world.start();
+    const id = await stand(stage, { powerState: "Stopped" });
+    person.act = () => {
+      const rows = proxmox.cluster.state.volumes["pve1:rpool/data"] ?? [];
+      const lost = rows.findIndex(({ sizeBytes }) => sizeBytes === 2 * gib);
+      if (lost < 0) return;
+      rows.splice(lost, 1);
+      editGuest(stage, id, (text) => text.replace(/^scsi1:.*\n/m, ""));
+      const [holder = ""] = Object.keys(proxmox.cluster.state.guests).filter((one) => one !== id);
+      leaveVolume(proxmox, `vm-${holder}-disk-9`, { sizeBytes: 50 * gib });
+      const line = `scsi0: local-zfs:vm-${holder}-disk-9,size=50G\n`;
+      editGuest(stage, holder, (text) => `${text}${line}`);
+    };
+    await world.client.of(virtualMachineKind).delete(web);
+    assert.match(await stalled(stage), /has another disk data/);
+    const claims = (await listClaims(world.client)).flatMap(
+      ({ spec: { volumes: all = [] } }) => all,
+    );
+    assert.ok(!claims.some(({ id: volume }) => volume.endsWith("disk-9")), JSON.stringify(claims));
+  });
+
   it("come from another node with their keeper, where the new machine has to be there", async () => {
     const stage = await openProxmox();
     stage.world.start();
@@ -115,6 +308,26 @@ describe("disks that have to stay", () => {
     assert.equal(stage.proxmox.cluster.nodeOfGuest(Number(id)), "pve2");
     assert.equal(volumes(stage).length, 2);
     assert.match(guests(stage).get(id)?.["scsi1"] ?? "", /size=2G/);
+  });
+
+  it("come back under the name that they got when their disk-holder VM was moved", async () => {
+    const stage = await openProxmox();
+    const { proxmox } = stage;
+    stage.world.start();
+    await stand(stage, { placement: { node: "pve1" } });
+    const [, disk] = stage.proxmox.cluster.state.volumes["pve1:rpool/data"] ?? [];
+    assert.ok(disk);
+    await remove(stage);
+    const kept = await keeper(stage);
+    assert.equal(disk.name, `vm-${kept.externalId}-disk-0`);
+    // Somebody's own volume has its name on the other node.
+    leaveVolume(proxmox, disk.name, { backing: "pve2:rpool/data" });
+    const stranger = theVolume(stage, /disk-0$/, "pve2:rpool/data");
+    const id = await stand(stage, { placement: { node: "pve2" } });
+    assert.match(guests(stage).get(id)?.["scsi1"] ?? "", /size=2G/);
+    assert.equal(theVolume(stage, /disk-0$/, "pve2:rpool/data"), stranger);
+    assert.equal(volumes(stage).length, 3);
+    assert.equal(guests(stage).has(kept.externalId), false);
   });
 
   it("stop the deletion where the server cannot move them, and are named", async () => {
@@ -129,7 +342,7 @@ describe("disks that have to stay", () => {
     });
     const status = (await getVm(world.client, "web"))?.status;
     assert.ok(isStopped, JSON.stringify(status));
-    assert.match(status?.failure?.message ?? "", /vm-\d+-disk-1 has to stay/);
+    assert.match(status?.failure?.message ?? "", /vm-\d+-berth-\w+ has to stay/);
     assert.match(status?.failure?.remedy ?? "", /qm listsnapshot/);
     assert.equal(volumes(stage).length, 2);
     await byHand(stage, ["DELETE", `${id}/snapshot/before`]);
@@ -161,10 +374,10 @@ describe("disks that have to stay", () => {
     assert.ok(isGone);
     const claims = await listClaims(world.client);
     assert.deepEqual(claims.map(({ spec: { role, state } }) => `${role} ${state}`).toSorted(), [
-      "Keeper Released",
-      "Machine Released",
+      "DiskHolder Released",
+      "VM Released",
     ]);
-    assert.ok(claims.every(({ spec: { keeper: named } }) => named === undefined));
+    assert.ok(claims.every(({ spec: { diskHolder: named } }) => named === undefined));
     assert.equal(volumes(stage).length, 2);
   });
 

@@ -69,7 +69,10 @@ describe("a task that ends without a word", () => {
     assert.equal(condition(vm, "Stalled"), "True CreationFailed");
     const { failure } = vm.status ?? {};
     assert.deepEqual([failure?.step, failure?.attempts], ["AddDisk", 5]);
-    assert.match(failure?.message ?? "", /^The task ended without a word, and this is not done: /);
+    assert.match(
+      failure?.message ?? "",
+      /^The task ended without a result, and its effect is not observed: /,
+    );
     assert.match(failure?.cause ?? "", /^unexpected status/);
     const { items } = await simulated.world.client.of(eventResource).list();
     const warnings = items.filter(({ type }) => type === "Warning");

@@ -57,7 +57,7 @@ async function remove({ world }: SimulatedWorld, name: string): Promise<void> {
 /** Somebody makes a template of a machine on pve2: its disk becomes a base. */
 function makeTemplate(proxmox: SimulatedWorld["proxmox"], id: string): void {
   const { state } = proxmox.cluster;
-  const renamed = (text: string): string => text.replace(`vm-${id}-disk`, `base-${id}-disk`);
+  const renamed = (text: string): string => text.replace(`vm-${id}-berth`, `base-${id}-berth`);
   for (const volume of Object.values(state.volumes).flat()) volume.name = renamed(volume.name);
   const text = renamed(state.guests[id]?.text ?? "");
   proxmox.writeGuestFile("pve2", Number(id), `${text}template: 1\n`);
@@ -194,6 +194,25 @@ describe("the place of a machine on a simulated Proxmox", () => {
     });
     assert.ok(isMoved, JSON.stringify((await getVm(stage.world.client, "web"))?.status));
     await ready(stage, "web");
+  });
+
+  it("moves a VM back that somebody moved, as soon as that is seen", async () => {
+    const stage = await openProxmox();
+    stage.world.start();
+    const shared = [{ name: "root", size: "10Gi", storage: "shared" }];
+    const placement = { node: "pve2", mode: "Enforce" } as const;
+    const vm = await made(stage, "web", { placement, disks: shared });
+    await until(stage.world, () => false, 60_000);
+    const path = `/nodes/pve2/qemu/${vm.status?.externalId}/migrate`;
+    const moving = stage.asRoot({ method: "POST", path, params: { target: "pve1", online: 1 } });
+    await until(stage.world, () => false, 120_000);
+    await moving;
+    const guests = Object.values(stage.proxmox.cluster.state.guests);
+    assert.deepEqual(
+      guests.map(({ node }) => node),
+      ["pve2"],
+    );
+    assert.equal((await getVm(stage.world.client, "web"))?.status?.node, "pve2");
   });
 
   it("brings no right to volumes that stood there before, under its id", async () => {

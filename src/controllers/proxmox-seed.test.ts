@@ -3,8 +3,9 @@ import { describe, it } from "node:test";
 import { secretResource } from "../api/builtin/index.ts";
 import { virtualMachineKind } from "../api/index.ts";
 import type { WrittenVirtualMachineSpec } from "../api/index.ts";
+import type { PveReply } from "../drivers/proxmox/index.ts";
 import type { ProxmoxModel } from "../sim/index.ts";
-import { openProxmox } from "./testing/simulated-proxmox.ts";
+import { openProxmox, type StageOptions } from "./testing/simulated-proxmox.ts";
 import {
   condition,
   createVm,
@@ -42,6 +43,16 @@ function discs({ cluster }: ProxmoxModel): string[] {
     .filter((name) => name.includes("berth-seed-"));
 }
 
+/** The quorum is lost after the change was written down, and before it was applied. */
+function cutEject(proxmox: ProxmoxModel): PveReply {
+  for (const [id, { node, text }] of Object.entries(proxmox.cluster.state.guests)) {
+    const pending = "[PENDING]\nide2: none,media=cdrom\n";
+    proxmox.writeGuestFile(node, Number(id), `${text.trimEnd()}\n\n${pending}`);
+  }
+  const reason = "unable to open file '/etc/pve/nodes/pve1/qemu-server/100.conf.tmp.7'";
+  return { type: "answered", status: 500, reason, from: "pve1", body: "" };
+}
+
 /** Makes the machine, starting anew after a crash, and resolves with the calls until then. */
 async function live(world: World, crashAt?: number): Promise<string[]> {
   let current = world.start();
@@ -69,6 +80,115 @@ async function live(world: World, crashAt?: number): Promise<string[]> {
   current.crash();
   return first.calls;
 }
+
+describe("the order to boot in of a VM with a first-boot ISO", () => {
+  const storage = "local-zfs";
+  const disks = ["root", "data", "more"].map((name) => ({ name, size: "2Gi", storage }));
+  const blank = { source: { blank: {} }, networks: [] };
+
+  /** The server takes parameters in no certain order. */
+  const lastBoot: NonNullable<StageOptions["between"]> = (request, send) => {
+    const { boot, ...params } = request.params ?? {};
+    return send(boot === undefined ? request : { ...request, params: { ...params, boot } });
+  };
+
+  const cases = [
+    ...[1, 2, 3].flatMap((count) => [
+      { release: "7.4" as const, count, more: {}, how: "" },
+      { release: "8.4" as const, count, more: {}, how: "" },
+      { release: "9.2" as const, count, more: {}, how: "" },
+    ]),
+    { release: "9.2" as const, count: 2, more: { between: lastBoot }, how: ", order last" },
+  ];
+  for (const { release, count, more, how } of cases) {
+    it(`leaves nothing to wait for a reboot: ${count} disks on ${release}${how}`, async () => {
+      const { world, proxmox, requests } = await openProxmox(release, more);
+      world.start();
+      await createSecret(world);
+      const { userData } = spec.cloudInit ?? {};
+      const cloudInit = userData === undefined ? {} : { userData };
+      const own = { disks: disks.slice(0, count), cloudInit };
+      await createVm(world.client, "web", { ...blank, ...own, updatePolicy: "Reboot" });
+      await until(world, () => false, 60 * 60_000);
+      const vm = await getVm(world.client, "web");
+      assert.deepEqual([isReady(vm), condition(vm, "Synced")], [true, "True Succeeded"]);
+      const { text } = proxmox.cluster.state.guests[vm?.status?.externalId ?? ""] ?? {};
+      assert.match(text ?? "", /^ide2: none,media=cdrom$/m);
+      assert.doesNotMatch(text ?? "", /PENDING/);
+      assert.ok(!requests.some(({ path }) => path.endsWith("/status/reboot")));
+    });
+  }
+
+  it("is not waited for where an earlier release left the drive out of it", async () => {
+    const { world, proxmox } = await openProxmox("9.2", {
+      between: async (request, send) => {
+        const { params = {} } = request;
+        const isEjected = params["ide2"] === "none,media=cdrom";
+        const boot = isEjected ? { boot: "order=scsi0" } : {};
+        return send({ ...request, ...(request.params && { params: { ...boot, ...params } }) });
+      },
+    });
+    world.start();
+    await createSecret(world);
+    await createVm(world.client, "web", { ...spec, powerState: "Stopped" });
+    assert.ok(await until(world, async () => isReady(await getVm(world.client, "web"))));
+    const { externalId = "" } = (await getVm(world.client, "web"))?.status ?? {};
+    const { node, text } = proxmox.cluster.state.guests[externalId] ?? { node: "", text: "" };
+    const left = text.replace(/^boot: .*$/m, "boot: order=scsi0");
+    proxmox.writeGuestFile(node, Number(externalId), left);
+    const merge = { spec: { powerState: "Running" } };
+    const key = { namespace: "default", name: "web" };
+    await world.client.of(virtualMachineKind).patch(key, { merge });
+    await until(world, () => false, 60 * 60_000);
+    const vm = await getVm(world.client, "web");
+    assert.equal(condition(vm, "Synced"), "True Succeeded", JSON.stringify(vm?.status?.conditions));
+  });
+});
+
+describe("a VM that is to be on another node", () => {
+  it("is moved when its guest has read the first-boot disc, which cannot be moved", async () => {
+    const { world, proxmox, requests } = await openProxmox();
+    world.start();
+    await createSecret(world);
+    await createVm(world.client, "web", { ...spec, placement: { node: "pve1" } });
+    assert.ok(await until(world, async () => isReady(await getVm(world.client, "web"))));
+    const { externalId = "" } = (await getVm(world.client, "web"))?.status ?? {};
+    const merge = { spec: { placement: { node: "pve2", mode: "Enforce" } } };
+    await world.client
+      .of(virtualMachineKind)
+      .patch({ namespace: "default", name: "web" }, { merge });
+    const isThere = await until(
+      world,
+      () => proxmox.cluster.nodeOfGuest(Number(externalId)) === "pve2",
+      30 * 60_000,
+    );
+    const vm = await getVm(world.client, "web");
+    assert.ok(isThere, JSON.stringify(vm?.status));
+    const sent = requests.filter(({ path }) => path.endsWith("/migrate"));
+    assert.equal(sent.length, 1, "nothing is tried that cannot be done");
+    assert.deepEqual(discs(proxmox), []);
+  });
+
+  it("says what it waits for where its guest never ran", async () => {
+    const { world, requests } = await openProxmox();
+    world.start();
+    await createSecret(world);
+    const off = { ...spec, placement: { node: "pve1" }, powerState: "Stopped" } as const;
+    await createVm(world.client, "web", off);
+    assert.ok(await until(world, async () => isReady(await getVm(world.client, "web"))));
+    const merge = { spec: { placement: { node: "pve2", mode: "Enforce" } } };
+    await world.client
+      .of(virtualMachineKind)
+      .patch({ namespace: "default", name: "web" }, { merge });
+    await until(world, () => false, 30 * 60_000);
+    const vm = await getVm(world.client, "web");
+    assert.equal(vm?.status?.failure, undefined);
+    assert.match(condition(vm, "Synced"), /^False/);
+    const said = vm?.status?.conditions?.map(({ message }) => message).join(" ") ?? "";
+    assert.match(said, /placement, until its guest has read the first-boot disc/);
+    assert.ok(!requests.some(({ path }) => path.endsWith("/migrate")));
+  });
+});
 
 describe("a disc of our own for the first boot", () => {
   it("carries what the hypervisor cannot say, and goes when the guest has read it", async () => {
@@ -171,7 +291,31 @@ describe("a disc of our own for the first boot", () => {
     }
   });
 
-  it("costs at most 7 writes and 8 reads with its machine", async () => {
+  it("is ejected again where the change was written and not applied, and then removed", async () => {
+    for (const end of ["rests", "deleted"] as const) {
+      const cut = { times: 0 };
+      const { world, proxmox } = await openProxmox("8.4", {
+        between: (request, send) => {
+          const isEject = request.params?.["ide2"] === "none,media=cdrom";
+          if (!isEject || cut.times > 0) return send(request);
+          cut.times += 1;
+          return Promise.resolve(cutEject(proxmox));
+        },
+      });
+      world.start();
+      await createSecret(world);
+      await createVm(world.client, "web", { ...spec, deletionPolicy: "Retain" });
+      assert.ok(await until(world, () => cut.times === 1, 30 * 60_000));
+      const at = { namespace: "default", name: "web" };
+      if (end === "deleted") await world.client.of(virtualMachineKind).delete(at);
+      await until(world, () => false, 10 * 60_000);
+      const vm = await getVm(world.client, "web");
+      if (end === "deleted") assert.equal(vm, undefined, JSON.stringify(vm?.status));
+      else assert.deepEqual([discs(proxmox), vm?.status?.failure], [[], undefined]);
+    }
+  });
+
+  it("costs at most 7 writes and 10 reads with its machine", async () => {
     const { world, requests } = await openProxmox("9.2");
     world.start();
     await createSecret(world);
@@ -186,7 +330,7 @@ describe("a disc of our own for the first boot", () => {
       return !isGlance && !/\/tasks\/[^/]+\/status$|\/agent\//.test(path);
     });
     const reads = own.filter(({ method }) => method === "GET");
-    assert.ok(reads.length <= 8, reads.map(({ path }) => path).join("\n"));
+    assert.ok(reads.length <= 10, reads.map(({ path }) => path).join("\n"));
     assert.ok(own.length - reads.length <= 7);
   });
 

@@ -23,8 +23,9 @@ async function applyAll(world: World): Promise<void> {
   world.start({ concurrency: asked });
 }
 
+/** One that is Pending only keeps the id that was chosen. */
 function isHeld({ spec }: Claim): boolean {
-  return spec.state === "Reserved" || spec.state === "Bound";
+  return spec.state === "Bound" || (spec.state === "Reserved" && spec.preflight !== "Pending");
 }
 
 /** Waits until every VM stands or was refused; how many Claims were held at most. */

@@ -1,9 +1,6 @@
-import type { Hypervisor, VirtualMachine, VMImage } from "../api/index.ts";
-import type { Informer } from "../client/index.ts";
-import { NetworkError } from "../client/index.ts";
-import type { Inventory, InventoryMachine } from "../hypervisor/index.ts";
+import type { Hypervisor, VirtualMachine } from "../api/index.ts";
+import type { Inventory } from "../hypervisor/index.ts";
 import { objectKey, type KubeObject } from "../kernel/object.ts";
-import { ApiError } from "../kernel/status.ts";
 import {
   createEventRecorder,
   ownObjects,
@@ -12,38 +9,36 @@ import {
   type Controller,
   type ControllerOptions,
   type EventRecorder,
-  type RetryPolicy,
-  type Slots,
 } from "../runtime/index.ts";
-import { Ledger, reconcileClaim, WrittenObjects } from "./claims/index.ts";
-import { Connections, reconcileHypervisor, type Session } from "./hypervisor/index.ts";
-import type { Informers } from "./informers.ts";
-import type { Meters } from "./meters.ts";
-import type { ControllersOptions } from "./options.ts";
-import { Sweeps } from "./orphan/index.ts";
-import { onlyComplete, orphanWork } from "./orphan-work.ts";
-import { createMakingTime, createReports, type Reports } from "./reports/index.ts";
+import { classify } from "./api-away.ts";
+import { Amnesia, type Remembered } from "./amnesia.ts";
+import { FileLedger, Ledger, reconcileClaim } from "./claims/index.ts";
 import {
-  forgetVolume,
-  Places,
-  reconcileVm,
-  TaskPace,
-  type VmMemory,
-} from "./virtual-machine/index.ts";
-import { imagesWanted, reconcileImage, wishesFor, type ImageMemory } from "./vm-image/index.ts";
-
-/** What all controllers of one term stand on. */
-export interface Ground {
-  readonly options: ControllersOptions;
-  readonly informers: Informers;
-  readonly slots: Slots;
-  readonly installation: string;
-  readonly identity: string;
-  readonly mayWrite: () => boolean;
-  /** How long what an earlier leader sent may still take effect. */
-  readonly writableInMs: () => number;
-  readonly meters: Meters;
-}
+  Connections,
+  reconcileHypervisor,
+  type HypervisorDeps,
+  type Session,
+} from "./hypervisor/index.ts";
+import type { Ground } from "./ground.ts";
+import { writtenObjects, type WrittenKinds } from "./informers.ts";
+import { operationDeps } from "./open-operations.ts";
+import type { OperationDeps } from "./operations/index.ts";
+import { Sweeps, sweepTroubleOf } from "./orphan/index.ts";
+import { onlyComplete, orphanWork } from "./orphan-work.ts";
+import {
+  fileStateOf,
+  imagesNaming,
+  imagesOn,
+  keysOf,
+  hasCountedAttempts,
+  heirIn,
+  looksAs,
+  standing,
+} from "./related.ts";
+import { createMakingTime, createReports, type Reports } from "./reports/index.ts";
+import { Places, reconcileVm, type VmCache } from "./virtual-machine/index.ts";
+import { imagesWanted, reconcileImage, unmetBy, wishesFor } from "./vm-image/index.ts";
+import type { ImageCache } from "./vm-image/index.ts";
 
 const concurrencyDefault = 32;
 /** What a tick does not show, as a changed note or cable, is seen at the latest then. */
@@ -51,31 +46,29 @@ const vmResyncMs = 60 * 60_000;
 /** Of machines that waited for the same hypervisor, so many are woken in so long. */
 const wakesPerPace = 20;
 const paceMs = 200;
-/** The API server is away: it comes back, and until then nothing else can be done. */
-const apiAwayPolicy: RetryPolicy = {
-  delaysMs: [500, 1_000, 2_000, 5_000, 10_000],
-  jitter: 0.2,
-  attemptsMax: Infinity,
-};
-
 /** The controllers of one term of leadership, and what they share. */
 export class Reign {
   readonly #ground: Ground;
   readonly #connections = new Connections();
   readonly #ledger: Ledger;
+  readonly #files: FileLedger;
   readonly #events: EventRecorder;
-  readonly #hypervisors: WrittenObjects<Hypervisor>;
-  readonly #vms: WrittenObjects<VirtualMachine>;
-  readonly #images: WrittenObjects<VMImage>;
+  readonly #written: WrittenKinds;
   readonly #sessions = new Map<string, Session>();
-  readonly #vmMemory = new Map<string, VmMemory>();
-  readonly #imageMemory = new Map<string, ImageMemory>();
+  readonly #vmMemory = new Map<string, VmCache>();
+  readonly #imageMemory = new Map<string, ImageCache>();
   readonly #sweeps = new Sweeps();
+  readonly #places = new Places();
+  readonly #hypervisorDeps: HypervisorDeps;
+  readonly #orphanWork: ReturnType<typeof orphanWork>;
+  readonly #amnesia: Amnesia | undefined;
   readonly #controllers: Record<
     "claim" | "hypervisor" | "image" | "vm" | "sweep" | "orphan",
     Controller
   >;
   readonly #reports: Reports;
+  /** Shared by all kinds: slots and tasks are the same for all of them. */
+  readonly #operations: OperationDeps;
   readonly #unlisten: () => void;
   readonly #unfollow: () => void;
 
@@ -84,27 +77,35 @@ export class Reign {
     const { options, informers, installation, identity: instance } = ground;
     const { client, clock, random } = options;
     this.#ledger = new Ledger({ client, claims: informers.claims, clock, installation });
-    this.#hypervisors = new WrittenObjects(informers.hypervisors);
-    this.#vms = new WrittenObjects(informers.vms);
-    this.#images = new WrittenObjects(informers.images);
-    this.#ledger.systemOf = (name) => this.#hypervisors.get(name)?.spec.systemId;
+    this.#files = new FileLedger({ client, clock, ledger: this.#ledger });
+    this.#written = writtenObjects(informers);
+    this.#ledger.systemOf = (name) => this.#written.hypervisors.get(name)?.spec.systemId;
     const component = "berth.dev/controllers";
     this.#events = createEventRecorder({ client, clock, random, component, instance });
     const { log } = options;
     const { operations: metrics, places } = ground.meters;
     this.#reports = createReports({ clock, events: this.#events, log, metrics });
+    this.#operations = operationDeps(ground, this.#written, {
+      reports: this.#reports,
+      sessions: this.#sessions,
+    });
     const { hypervisors } = informers;
     this.#unfollow = places.follow({
       hypervisors,
       inventoryOf: (name) => this.#inventoryOf(name),
       slots: () => ground.slots.view(),
     });
+    this.#hypervisorDeps = this.#depsOfHypervisors();
+    this.#orphanWork = this.#workOfOrphans();
+    const { forgets } = options;
+    this.#amnesia = forgets && new Amnesia(forgets, () => this.#remembered());
     this.#controllers = {
       claim: this.#startClaims(),
       hypervisor: this.#startHypervisors(),
       image: this.#startImages(),
       vm: this.#startVms(),
-      ...this.#startOrphans(),
+      sweep: this.#start(this.#orphanWork.sweep),
+      orphan: this.#start(this.#orphanWork.orphan),
     };
     this.#sweeps.wake = (name) => this.#controllers.sweep.wake(name);
     this.#unlisten = this.#connections.on({
@@ -137,7 +138,26 @@ export class Reign {
     };
     const metrics = this.#ground.meters.controllerOf(options.name);
     const timed = outside === undefined ? {} : { outside };
-    return startController({ ...options, ...timed, clock, random, classify, onError, metrics });
+    const shared = { ...options, ...timed, clock, random, classify, onError, metrics };
+    if (this.#amnesia === undefined) return startController(shared);
+    return startController({ ...shared, reconcile: this.#amnesia.around(options) });
+  }
+
+  #remembered(): Remembered {
+    return {
+      hypervisor: this.#hypervisorDeps,
+      ledger: this.#ledger,
+      slots: this.#ground.slots,
+      sweeps: this.#sweeps,
+      operations: this.#operations,
+      places: this.#places,
+      vms: this.#written.vms,
+      images: this.#written.images,
+      orphans: this.#written.orphans,
+      vmMemory: this.#vmMemory,
+      imageMemory: this.#imageMemory,
+      orphanMemory: this.#orphanWork.memory,
+    };
   }
 
   #inventoryOf(hypervisor: string): Inventory | undefined {
@@ -147,42 +167,52 @@ export class Reign {
 
   #startClaims(): Controller {
     const { options, informers } = this.#ground;
-    const { claims } = informers;
-    const deps = { claims, ledger: this.#ledger, clock: options.clock };
+    const { claims, images } = informers;
+    const { clock, client } = options;
+    const heirOf = heirIn(images);
+    const deps = { claims, ledger: this.#ledger, files: this.#files, heirOf, clock, client };
     const reconcile = (key: string): ReturnType<typeof reconcileClaim> => reconcileClaim(key, deps);
-    return this.#start({ name: "claim", sources: [ownObjects(claims)], reconcile });
+    const sources = [ownObjects(claims), onlyComplete(images)];
+    return this.#start({ name: "claim", sources, reconcile });
   }
 
-  #startHypervisors(): Controller {
-    const { options, informers } = this.#ground;
-    const { hypervisors, vms, claims } = informers;
+  #depsOfHypervisors(): HypervisorDeps {
+    const { options, informers, run } = this.#ground;
+    const { hypervisors, vms } = informers;
     const { client, clock, random, connect, tickMs } = options;
-    const deps = {
+    return {
       client,
       clock,
       random,
       connect,
       tickMs,
+      run,
+      beganMs: clock.nowMs(),
+      events: this.#events,
       hypervisors,
       vms,
       connections: this.#connections,
       ledger: this.#ledger,
-      objects: this.#hypervisors,
+      objects: this.#written.hypervisors,
       sessions: this.#sessions,
-      sweepTroubleOf: (name: string) => this.#sweeps.troubleOf(name),
+      sweepTroubleOf: (hypervisor: Hypervisor) => sweepTroubleOf(hypervisor, clock.nowMs()),
       reports: this.#reports,
       lookNow: (name: string) => this.#controllers.hypervisor.wake(name),
     };
+  }
+
+  #startHypervisors(): Controller {
+    const { hypervisors, vms, claims } = this.#ground.informers;
     return this.#start({
       name: "hypervisor",
       sources: [ownObjects(hypervisors), onlyComplete(vms), onlyComplete(claims)],
-      reconcile: (key) => reconcileHypervisor(key, deps),
+      reconcile: (key) => reconcileHypervisor(key, this.#hypervisorDeps),
     });
   }
 
   #startImages(): Controller {
-    const { options, informers, mayWrite } = this.#ground;
-    const { images, vms, hypervisors } = informers;
+    const { options, informers } = this.#ground;
+    const { images, vms, hypervisors, claims } = informers;
     const { client, clock, random } = options;
     const deps = {
       client,
@@ -190,27 +220,31 @@ export class Reign {
       random,
       vms,
       hypervisors,
-      fence: { mayWrite },
       connections: this.#connections,
-      images: this.#images,
+      files: this.#files,
+      operations: this.#operations,
+      images: this.#written.images,
       allImages: images,
       web: options.web,
       memory: this.#imageMemory,
       reports: this.#reports,
+      wake: (key: string) => this.#controllers.image.wake(key),
     };
     return this.#start({
       name: "image",
       sources: [
         ownObjects(images),
         relatedObjects(vms, imagesWanted, wishesFor),
-        onlyComplete(hypervisors),
+        // Those that wait for a file which another one brings, and those that were given one.
+        relatedObjects(claims, imagesNaming(images), fileStateOf),
+        relatedObjects(hypervisors, imagesOn(images), ({ metadata }) => metadata.deletionTimestamp),
       ],
       reconcile: (key) => reconcileImage(key, deps),
     });
   }
 
   #startVms(): Controller {
-    const { options, informers, slots, mayWrite, writableInMs } = this.#ground;
+    const { options, informers, slots, mayWrite, writableInMs, digestKey } = this.#ground;
     const { vms, hypervisors, classes, images, networks, claims } = informers;
     const { client, clock, random } = options;
     const deps = {
@@ -218,17 +252,20 @@ export class Reign {
       clock,
       random,
       slots,
-      pace: new TaskPace(),
-      places: new Places(),
+      operations: this.#operations,
+      places: this.#places,
       fence: { mayWrite },
       writableInMs,
-      vms: this.#vms,
+      digestKey,
+      vms: this.#written.vms,
       lookups: { vms, hypervisors, classes, images, networks },
+      imageRefusal: unmetBy,
       connections: this.#connections,
       ledger: this.#ledger,
       events: this.#events,
       reports: this.#reports,
       memory: this.#vmMemory,
+      beganMs: clock.nowMs(),
       mayDestroy: options.mayDestroy ?? (() => Promise.resolve(true)),
       // Whoever was given slots holds up all who wait for them.
       wake: (key: string) => this.#controllers.vm.enqueue(key, { priority: "step" }),
@@ -252,35 +289,54 @@ export class Reign {
         relatedObjects(vms, users("source"), standing),
       ],
       reconcile: (key) => reconcileVm(key, deps),
-      spent: (key, ownMs) => making.spent(key, ownMs, this.#vms.get(key)),
+      spent: (key, ownMs) => making.spent(key, ownMs, this.#written.vms.get(key)),
     });
   }
 
   /** What looks for things that nothing declares, and what does what is decided about them. */
-  #startOrphans(): Record<"sweep" | "orphan", Controller> {
-    const work = orphanWork(this.#ground, {
+  #workOfOrphans(): ReturnType<typeof orphanWork> {
+    return orphanWork(this.#ground, {
       connections: this.#connections,
       ledger: this.#ledger,
       events: this.#events,
       sweeps: this.#sweeps,
-      slots: this.#ground.slots,
+      written: this.#written,
+      operations: this.#operations,
+      reports: this.#reports,
       wakeOrphan: (name) => this.#controllers.orphan.wake(name),
       destroyed: (name, externalId) => {
-        for (const key of keysOf(this.#ground.informers.vms, "hypervisor", name)) {
-          forgetVolume(this.#vmMemory.get(key), externalId);
-        }
-        this.#retryFailed(name);
+        void this.#forgetVolume(name, externalId);
       },
     });
-    return { sweep: this.#start(work.sweep), orphan: this.#start(work.orphan) };
+  }
+
+  /** If it cannot be written down, it is believed a little later. */
+  async #forgetVolume(name: string, volume: string): Promise<void> {
+    await this.#ledger.forgetVolume(name, volume).catch((error: unknown) => {
+      const fields = { hypervisor: name, volume, error: String(error) };
+      this.#ground.options.log("warn", "a volume that is gone cannot be forgotten yet", fields);
+    });
+    this.#retryFailed(name);
   }
 
   #hypervisorChanged(name: string): void {
     const { informers, slots } = this.#ground;
     slots.refresh();
     this.#controllers.sweep.wake(name);
-    this.#wakePaced(keysOf(informers.vms, "hypervisor", name));
+    // What failed for want of the hypervisor is tried at once; other retries keep their time.
+    const isUntried = ({ status }: VirtualMachine): boolean => status?.failure?.step === undefined;
+    const vms = informers.vms.byIndex("hypervisor", name);
+    this.#skipBackoff(vms.filter(isUntried));
+    this.#wakePaced(vms.map(({ metadata }) => objectKey(metadata)));
     this.#wakeImages();
+  }
+
+  /** The world has changed for them: a failure does not wait for its retry. */
+  #skipBackoff(vms: readonly VirtualMachine[]): void {
+    for (const { metadata } of vms) {
+      const memory = this.#vmMemory.get(objectKey(metadata)) ?? {};
+      this.#vmMemory.set(objectKey(metadata), { ...memory, skipsBackoff: true });
+    }
   }
 
   #wakeImages(): void {
@@ -292,6 +348,7 @@ export class Reign {
   #retryFailed(name: string): void {
     const vms = this.#ground.informers.vms.byIndex("hypervisor", name);
     const failed = vms.filter(({ status }) => status?.failure !== undefined);
+    this.#skipBackoff(failed.filter((vm) => !hasCountedAttempts(vm)));
     this.#wakePaced(failed.map(({ metadata }) => objectKey(metadata)));
     // A node or a storage that came back may have files.
     this.#wakeImages();
@@ -308,7 +365,6 @@ export class Reign {
     for (const [index, key] of keys.entries()) {
       const memory = this.#vmMemory.get(key);
       // Also one that stands in line for slots looks.
-      if (memory !== undefined) delete memory.retry;
       if (memory !== undefined) delete memory.line;
       const delayMs = Math.floor(index / wakesPerPace) * paceMs;
       this.#controllers.vm.enqueue(key, { delayMs });
@@ -341,33 +397,4 @@ export class Reign {
     if (memory !== undefined) delete memory.line;
     this.#controllers.vm.wake(key);
   }
-}
-
-/** Whether a row tells of a machine what was last seen of it. */
-function looksAs(
-  { powerState }: NonNullable<VirtualMachine["status"]>,
-  row: InventoryMachine | undefined,
-): boolean {
-  return row?.power === "Unknown" || row?.power === powerState;
-}
-
-/** What copies of a machine wait for. */
-function standing({ status }: VirtualMachine): unknown {
-  const { hypervisor, externalId, conditions = [] } = status ?? {};
-  return [hypervisor, externalId, conditions.find(({ type }) => type === "Provisioned")?.status];
-}
-
-function keysOf(vms: Informer<VirtualMachine>, index: string, value: string): string[] {
-  return vms.byIndex(index, value).map(({ metadata }) => objectKey(metadata));
-}
-
-function classify(error: unknown): ReturnType<NonNullable<ControllerOptions["classify"]>> {
-  if (!isAway(error)) return undefined;
-  return { category: "ApiUnreachable", policy: apiAwayPolicy };
-}
-
-/** No answer, or that it takes nothing now: unavailable, or its disk is full. */
-function isAway(error: unknown): boolean {
-  if (error instanceof NetworkError) return true;
-  return error instanceof ApiError && (error.code === 503 || error.code === 507);
 }

@@ -156,4 +156,32 @@ describe("a hypervisor that answers, and is not well", () => {
     await ready(world, 15 * minuteMs);
     assert.equal((await vmOf(world)).status?.disks?.length, 2);
   });
+
+  test("a machine is observed though a change of it failed as often as it may", async () => {
+    const ill = { is: false };
+    const { world, proxmox } = await openProxmox("8.4", {
+      between: async (request, send) => {
+        const isGrow = request.method === "PUT" && request.path.endsWith("/resize");
+        return ill.is && isGrow ? answer(500, "zfs error: out of luck") : send(request);
+      },
+    });
+    world.start();
+    await createVm(world.client, "web", { disks, driftPolicy: "Warn" });
+    await ready(world);
+    ill.is = true;
+    await edit(world, { disks: [{ name: "root", size: "12Gi", storage: "local-zfs" }] });
+    const isGivenUp = async (): Promise<boolean> => {
+      const { status } = await vmOf(world);
+      return status?.failure?.attempts === 5 && status.failure.nextRetryAt === undefined;
+    };
+    assert.ok(await until(world, isGivenUp, 60 * minuteMs), JSON.stringify(await vmOf(world)));
+    const { status } = await vmOf(world);
+    proxmox.killMachine(Number(status?.externalId));
+    const isSeen = async (): Promise<boolean> => {
+      return (await vmOf(world)).status?.powerState === "Stopped";
+    };
+    assert.ok(await until(world, isSeen, 5 * minuteMs), "the status says what was there before");
+    const { failure } = (await vmOf(world)).status ?? {};
+    assert.deepEqual([failure?.step, failure?.attempts], ["Grow", 5], "and why it is stalled");
+  });
 });

@@ -12,7 +12,7 @@ const rights =
   "VM.Allocate VM.Audit VM.Clone VM.Config.CPU VM.Config.Memory VM.Config.Disk " +
   "VM.Config.Network VM.Config.HWType VM.Config.Options VM.Config.Cloudinit VM.Config.CDROM " +
   "VM.PowerMgmt VM.Migrate Datastore.AllocateSpace Datastore.AllocateTemplate " +
-  "Datastore.Allocate Datastore.Audit Sys.Audit";
+  "Datastore.Allocate Datastore.Audit Sys.Audit Pool.Allocate Pool.Audit";
 const rightsOf: Readonly<Record<Release, string>> = {
   "7.4": "VM.Monitor",
   "8.4": "VM.Monitor Sys.AccessNetwork SDN.Use",

@@ -63,7 +63,7 @@ function failedTasks({ state }: Stage): string[] {
 }
 
 function makeTemplate({ simulated, state }: Stage, id: string): void {
-  const renamed = (text: string): string => text.replace(`vm-${id}-disk`, `base-${id}-disk`);
+  const renamed = (text: string): string => text.replace(`vm-${id}-`, `base-${id}-`);
   for (const volume of Object.values(state.volumes).flat()) volume.name = renamed(volume.name);
   const { node = "", text = "" } = state.guests[id] ?? {};
   simulated.proxmox.writeGuestFile(node, Number(id), `${renamed(text)}template: 1\n`);

@@ -1,6 +1,7 @@
 import type { Claim } from "../../api/index.ts";
 import type { Informer } from "../../client/index.ts";
 import { objectKey } from "../../kernel/object.ts";
+import { versionOf } from "./written.ts";
 
 /**
  * Claims that this process gave and that the informer does not show yet, one for each owner. They
@@ -26,6 +27,10 @@ export class Grants {
     if (granted?.metadata.name === claim.metadata.name) this.note(claim);
   }
 
+  forgetAll(): void {
+    this.#byOwner.clear();
+  }
+
   end(owner: string): void {
     this.#byOwner.delete(owner);
   }
@@ -40,8 +45,13 @@ export class Grants {
     return [...shown.filter(({ metadata }) => !names.has(metadata.name)), ...granted];
   }
 
-  /** A draft is not: what is shown under its name is what somebody let go, and it takes over. */
-  #isShown({ metadata: { name = "", resourceVersion } }: Claim): boolean {
-    return resourceVersion !== undefined && this.#informer.get(name) !== undefined;
+  /**
+   * A draft is not: what is shown under its name was there before. Neither is one that is shown as
+   * it was before it was granted: a Pending Claim does not count.
+   */
+  #isShown(claim: Claim): boolean {
+    if (claim.metadata.resourceVersion === undefined) return false;
+    const shown = this.#informer.get(claim.metadata.name ?? "");
+    return shown !== undefined && versionOf(shown) >= versionOf(claim);
   }
 }

@@ -1,12 +1,12 @@
 export { claimName } from "./claim-name.ts";
-export {
-  claimIndexes,
-  isHeld,
-  Ledger,
-  quarantineMs,
-  type LedgerOptions,
-  type Reservation,
-  type Reserved,
-} from "./ledger.ts";
+export { FileLedger, type ReservedFile } from "./file-ledger.ts";
+export { draftFileClaim, fileId, isFile, type FilePart, type FilePlace } from "./files.ts";
+export { identityOf } from "./identity.ts";
+export { claimIndexes } from "./claim-indexes.ts";
+export { Ledger, quarantineMs, type LedgerOptions } from "./ledger.ts";
+export { isHeld, isPending } from "./whose.ts";
+export type { Reservation, Reserved } from "./reservation.ts";
+export { readCurrentClaims } from "./current.ts";
+export { upgradeClaims, type Upgraded } from "./upgrade.ts";
 export { reconcileClaim, type ClaimDeps } from "./reconcile.ts";
 export { WrittenObjects } from "./written.ts";

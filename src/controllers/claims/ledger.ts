@@ -1,58 +1,27 @@
-import { annotations, apiVersion, claimKind } from "../../api/index.ts";
+import { annotations, claimKind } from "../../api/index.ts";
 import type { Claim, ClaimSpec, VirtualMachine } from "../../api/index.ts";
 import { isOutcomeUnknown, type Client, type Informer } from "../../client/index.ts";
 import { formatTime, type Clock } from "../../kernel/clock.ts";
+import { guard, precondition } from "../../kernel/guard.ts";
 import { objectKey } from "../../kernel/object.ts";
 import { ApiError } from "../../kernel/status.ts";
 import { answered, failed, type Answer, type Failure } from "../../hypervisor/index.ts";
 import { claimName } from "./claim-name.ts";
+import { isFile } from "./files.ts";
 import { Grants } from "./grants.ts";
+import { hasOwnerLabel, listOwned, unlabelled, withOwnerLabel } from "./owner-label.ts";
+import { draftClaim, type Reservation, type Reserved } from "./reservation.ts";
+import { strangersClaim } from "./strangers-claim.ts";
+import { isCounted, isHeld, isHolder, isMachine, isOwner, isPending, isSame } from "./whose.ts";
 import { WrittenObjects } from "./written.ts";
 
 export interface LedgerOptions {
   readonly client: Client;
-  /** With the index `owner`: see `claimIndexes`. */
+  /** With the index `owner`: see `claim-indexes.ts`. */
   readonly claims: Informer<Claim>;
   readonly clock: Clock;
   readonly installation: string;
 }
-
-/** What a new Claim says. */
-export interface Reservation {
-  readonly vm: Pick<VirtualMachine, "metadata">;
-  readonly hypervisor: ClaimSpec["hypervisor"];
-  readonly externalId: string;
-  readonly idChosenBy: ClaimSpec["idChosenBy"];
-  readonly identity: string;
-  readonly node: string;
-  readonly preflightVolumes: readonly string[];
-  /** Where they were listed; absent where they were not. */
-  readonly preflightNode?: string;
-  readonly resources: NonNullable<ClaimSpec["resources"]>;
-  /** Of a machine that stands already: what is known of it. */
-  readonly kept?: Partial<
-    Pick<
-      ClaimSpec,
-      | "origin"
-      | "everStood"
-      | "volumes"
-      | "preflightVolumes"
-      | "preflightNode"
-      | "idChosenBy"
-      | "role"
-    >
-  >;
-}
-
-export type Reserved =
-  | { readonly is: "ours"; readonly claim: Claim }
-  | { readonly is: "taken"; readonly by: Claim };
-
-export const claimIndexes = {
-  owner: ({ spec }: Claim): string[] => [objectKey(spec.owner)],
-  system: ({ spec }: Claim): string[] => [spec.hypervisor.systemId],
-  hypervisor: ({ spec }: Claim): string[] => [spec.hypervisor.name],
-};
 
 /** How long an id of Berth's own choice rests after its machine was deleted. */
 export const quarantineMs = 24 * 60 * 60 * 1000;
@@ -77,6 +46,17 @@ export class Ledger {
     this.#client = options.client.of(claimKind);
   }
 
+  forgetAll(): void {
+    this.#claims.forgetAll();
+    this.#grants.forgetAll();
+  }
+
+  /** As the server has them now: what this process wrote is not in any list yet. */
+  async relist(): Promise<void> {
+    const { items } = await this.#client.list();
+    for (const claim of items) this.#claims.note(claim);
+  }
+
   get installation(): string {
     return this.#options.installation;
   }
@@ -86,9 +66,18 @@ export class Ledger {
     return this.#claims.byIndex("system", systemId).map(({ spec }) => spec.externalId);
   }
 
-  /** Claims that keep a Hypervisor from going away. */
+  /** Claims that keep a Hypervisor from going away. For a Pending one it never heard anything. */
   countOn(hypervisor: string): number {
-    return this.#claims.byIndex("hypervisor", hypervisor).filter(({ spec }) => isHeld(spec)).length;
+    const claims = this.#claims.byIndex("hypervisor", hypervisor);
+    return claims.filter(({ spec }) => isHeld(spec) && !isPending(spec)).length;
+  }
+
+  /** Disk-holder VMs whose objects are gone, with disks that say onDelete: Retain. */
+  retainingOn(hypervisor: string): Claim[] {
+    return this.#claims.byIndex("hypervisor", hypervisor).filter(({ spec }) => {
+      const isLeft = spec.role === "DiskHolder" && spec.state === "Released";
+      return isLeft && spec.volumes?.some(({ onDelete }) => onDelete === "Retain") === true;
+    });
   }
 
   /** What the other machines of its namespace take on the system, as quotas count it. */
@@ -96,7 +85,7 @@ export class Ledger {
     return this.#grants
       .with(this.#claims.byIndex("system", systemId), systemId)
       .map(({ spec }) => spec)
-      .filter(isMachine)
+      .filter(isCounted)
       .filter(({ owner }) => owner.namespace === metadata.namespace && owner.uid !== metadata.uid);
   }
 
@@ -110,7 +99,9 @@ export class Ledger {
     refuse: (held: readonly ClaimSpec[]) => Failure | undefined,
   ): Failure | undefined {
     const refusal = refuse(this.heldBeside(reservation));
-    if (refusal === undefined) this.#grants.note(this.#newClaim(reservation));
+    const draft = this.#draft(reservation);
+    if (refusal === undefined) this.#grants.note(draft);
+    else this.#grants.end(objectKey(draft.spec.owner));
     return refusal;
   }
 
@@ -119,7 +110,13 @@ export class Ledger {
     return this.#claims
       .byIndex("system", systemId)
       .map(({ spec }) => spec)
-      .filter(isMachine);
+      .filter(isCounted);
+  }
+
+  /** Volumes on a system that failed attempts probably left, whoever's they were. */
+  probableOn(systemId: string): NonNullable<ClaimSpec["probableVolumes"]> {
+    const claims = this.#claims.byIndex("system", systemId);
+    return claims.flatMap(({ spec }) => spec.probableVolumes ?? []);
   }
 
   /** Keepers on a system that hold disks for objects of a namespace, in a fixed order. */
@@ -127,11 +124,17 @@ export class Ledger {
     return this.#claims
       .byIndex("system", systemId)
       .map(({ spec }) => spec)
-      .filter(({ role, state }) => role === "Keeper" && state !== "Quarantined")
+      .filter(({ role, state }) => role === "DiskHolder" && state !== "Quarantined")
       .filter(({ owner, installation }) => {
         return owner.namespace === namespace && installation === this.installation;
       })
       .toSorted((a, b) => (a.externalId < b.externalId ? -1 : 1));
+  }
+
+  /** The Claim of an id, as far as this process knows it. */
+  known(systemId: string, externalId: string): Claim | undefined {
+    const claims = this.#claims.byIndex("system", systemId);
+    return claims.find(({ spec }) => spec.externalId === externalId);
   }
 
   /** The Claim of an id as the server has it now, whoever holds it. */
@@ -140,28 +143,44 @@ export class Ledger {
   }
 
   /**
-   * The Claim that a VM holds. The id in its status names it, so that not even an old list can hide
-   * it; without one it is found by the owner, as after an import.
+   * The Claim that a VM holds. The id in its status names it. Without one it is looked for by its
+   * owner, on the server: the status may be lost, and a list that lies here may be old.
    */
   async find(vm: VirtualMachine): Promise<Answer<Claim | undefined>> {
     const named = await this.#named(vm);
     if (named !== undefined) return answered(named);
     const key = objectKey(vm.metadata);
-    for (const { metadata, spec } of this.#claims.byIndex("owner", key)) {
-      // What lies here may be old: before a conflict is declared the server is asked.
-      const claim = isMachine(spec) ? await this.#read(metadata.name ?? "") : undefined;
-      if (claim !== undefined && isMachine(claim.spec)) return this.#rebound(claim, vm);
-    }
+    const owned = (await this.#ownedBy(vm)).filter(({ spec }) => isMachine(spec));
+    // What was found to be creatable comes before what only waits for it.
+    const claim = owned.find(({ spec }) => !isPending(spec)) ?? owned[0];
+    if (claim !== undefined) return this.#rebound(claim, vm);
     this.#grants.end(key);
     return answered(undefined);
+  }
+
+  /** All Claims that name an object as their owner, as the server has them now. */
+  async #ownedBy({ metadata }: VirtualMachine): Promise<Claim[]> {
+    const key = objectKey(metadata);
+    const found = await listOwned(this.#client, metadata);
+    // One that comes from an export of 0.1 has no label yet, and neither has its Claim.
+    const isImported = metadata.annotations?.[annotations.identity] !== undefined;
+    const old = isImported ? (await this.#client.list({ labelSelector: unlabelled })).items : [];
+    for (const claim of this.#claims.byIndex("owner", key).filter((one) => !hasOwnerLabel(one))) {
+      const there = await this.#read(claim.metadata.name ?? "");
+      if (there !== undefined) old.push(there);
+    }
+    const claims = new Map([...old, ...found].map((claim) => [claim.metadata.name, claim]));
+    const all = [...claims.values()].filter(({ spec }) => !isFile(spec));
+    const own = all.filter(({ spec }) => objectKey(spec.owner) === key);
+    return own.map((claim) => this.#claims.note(claim));
   }
 
   /** Machines that this installation let go of, for an object of the same name on the system. */
   releasedBy({ owner, hypervisor, installation }: ClaimSpec): Claim[] {
     return this.#claims.byIndex("owner", objectKey(owner)).filter(({ spec }) => {
       const isHere = spec.hypervisor.systemId === hypervisor.systemId;
-      const isOurs = spec.installation === installation && spec.role === "Machine";
-      return spec.state === "Released" && spec.everStood && isHere && isOurs;
+      const isOurs = spec.installation === installation && spec.role === "VM";
+      return spec.state === "Released" && spec.everExisted && isHere && isOurs;
     });
   }
 
@@ -170,9 +189,18 @@ export class Ledger {
     const all = this.#claims.byIndex("owner", objectKey(owner)).filter(({ spec }) => {
       const isHere = spec.hypervisor.systemId === hypervisor.systemId;
       const isIts = spec.owner.uid === owner.uid && spec.installation === installation;
-      return spec.state === "Released" && !spec.everStood && isHere && isIts;
+      return spec.state === "Released" && !spec.everExisted && isHere && isIts;
     });
-    return all.filter(({ spec }) => spec.role === "Machine").length;
+    return all.filter(({ spec }) => spec.role === "VM").length;
+  }
+
+  /** How many ids an object gave up lately, before anything of it was there. */
+  givenUpBy({ metadata }: Pick<VirtualMachine, "metadata">, systemId: string): number {
+    const claims = this.#claims.byIndex("owner", objectKey(metadata));
+    return claims.filter(({ spec }) => {
+      const isIts = spec.owner.uid === metadata.uid && spec.hypervisor.systemId === systemId;
+      return isIts && spec.state === "Quarantined" && !spec.everExisted;
+    }).length;
   }
 
   /** The Claim under which an id was let go, as the server has it now. */
@@ -183,7 +211,7 @@ export class Ledger {
 
   /** What would be reserved, for whoever has to look before. */
   draft(reservation: Reservation): ClaimSpec {
-    return this.#newClaim(reservation).spec;
+    return this.#draft(reservation).spec;
   }
 
   /** The Claim of another object under the id that this one asks for, as the server has it now. */
@@ -195,14 +223,15 @@ export class Ledger {
 
   /** Reserves an id: by creating its Claim, or by taking over one that nobody lives in. */
   async reserve(reservation: Reservation): Promise<Reserved> {
-    const claim = this.#newClaim(reservation);
-    const reserved = await this.#reserve(claim);
+    const claim = this.#draft(reservation);
+    const vmExists = reservation.isThere === true || claim.spec.everExisted;
+    const reserved = await this.#reserve(claim, vmExists);
     if (reserved.is === "ours") this.#grants.renew(reserved.claim);
-    else if (claim.spec.role === "Machine") this.#grants.end(objectKey(claim.spec.owner));
+    else if (claim.spec.role === "VM") this.#grants.end(objectKey(claim.spec.owner));
     return reserved;
   }
 
-  async #reserve(claim: Claim): Promise<Reserved> {
+  async #reserve(claim: Claim, vmExists: boolean): Promise<Reserved> {
     try {
       return { is: "ours", claim: this.#claims.note(await this.#client.create(claim)) };
     } catch (error) {
@@ -211,10 +240,22 @@ export class Ledger {
       const there = await this.#read(claim.metadata.name ?? "");
       // Our own earlier try, whose reply was lost or which a crash cut off.
       if (there === undefined) throw error;
-      if (isHeld(there.spec)) return isSame(there, claim) ? ours(there) : taken(there);
-      if (!this.#isFree(there.spec)) return taken(there);
-      return ours(await this.#update(there, claim.spec));
+      return this.#takeOver(there, claim, vmExists);
     }
+  }
+
+  async #takeOver(there: Claim, claim: Claim, vmExists: boolean): Promise<Reserved> {
+    if (isHeld(there.spec)) {
+      return guard("reserve-own-claim", isSame(there, claim)) ? ours(there) : taken(there);
+    }
+    const isFree = this.#isFree(there.spec, vmExists);
+    if (!guard("reserve-free-claim", isFree)) return taken(there);
+    const isKept = isPending(claim.spec) && there.spec.state === "Released";
+    if (isKept) return { is: "released", claim: there };
+    // What failed attempts probably left under the id is still there, whoever has the id now.
+    const { probableVolumes: left } = there.spec;
+    const kept = left === undefined ? {} : { probableVolumes: left };
+    return ours(await this.#update(there, { ...claim.spec, ...kept }));
   }
 
   /** Changes what is known of a machine. */
@@ -222,9 +263,30 @@ export class Ledger {
     return this.#update(claim, { ...claim.spec, ...change });
   }
 
+  /** Berth itself destroyed a volume: nobody has to wait until it is believed to be gone. */
+  async forgetVolume(hypervisor: string, volume: string): Promise<void> {
+    const claims = this.#claims.byIndex("hypervisor", hypervisor);
+    for (const { metadata } of claims.filter(({ spec }) => isSeenUnder(spec, volume))) {
+      await this.#forgetVolume(metadata.name ?? "", volume);
+    }
+  }
+
+  async #forgetVolume(name: string, volume: string, tries = 5): Promise<void> {
+    const claim = await this.#read(name);
+    if (claim === undefined || !isSeenUnder(claim.spec, volume)) return;
+    const otherVolumes = claim.spec.otherVolumes?.filter(({ id }) => id !== volume) ?? [];
+    try {
+      await this.record(claim, { otherVolumes });
+    } catch (error) {
+      // Its object looks at the same moment, and writes down what it sees.
+      if (!(error instanceof ApiError) || error.code !== 409 || tries <= 1) throw error;
+      await this.#forgetVolume(name, volume, tries - 1);
+    }
+  }
+
   /** The object has nothing to do with its keeper any more. */
   async forgetKeeper(claim: Claim): Promise<Claim> {
-    const { keeper: _keeper, ...spec } = claim.spec;
+    const { diskHolder: _holder, ...spec } = claim.spec;
     return this.#update(claim, spec);
   }
 
@@ -233,14 +295,14 @@ export class Ledger {
     if (claim.spec.idChosenBy === "User") return this.remove(claim);
     const untilMs = this.#options.clock.nowMs() + quarantineMs;
     const quarantineUntil = formatTime(untilMs);
-    const { volumes: _volumes, keeper: _keeper, ...spec } = claim.spec;
+    const { volumes: _volumes, diskHolder: _holder, ...spec } = claim.spec;
     await this.#update(claim, { ...spec, state: "Quarantined", quarantineUntil });
   }
 
   /** The machine was let go and stays where it is. The Claim is kept: it says whose it was. */
   async release(claim: Claim, releaseReason: string): Promise<void> {
     const releasedAt = formatTime(this.#options.clock.nowMs());
-    const { keeper: _keeper, ...spec } = claim.spec;
+    const { diskHolder: _holder, ...spec } = claim.spec;
     await this.#update(claim, { ...spec, state: "Released", releasedAt, releaseReason });
   }
 
@@ -248,12 +310,13 @@ export class Ledger {
   async remove({ metadata, spec }: Claim): Promise<void> {
     const { name = "", uid = "", resourceVersion = "" } = metadata;
     try {
-      await this.#client.delete({ name }, { preconditions: { uid, resourceVersion } });
+      const preconditions = { uid, resourceVersion };
+      await this.#client.delete({ name }, precondition("claim-remove-version", { preconditions }));
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 404) throw error;
     }
     this.#claims.forget(name);
-    if (spec.role === "Machine") this.#grants.end(objectKey(spec.owner));
+    if (spec.role === "VM" && !isFile(spec)) this.#grants.end(objectKey(spec.owner));
   }
 
   async #named(vm: VirtualMachine): Promise<Claim | undefined> {
@@ -279,7 +342,8 @@ export class Ledger {
   async #rebound(claim: Claim, vm: VirtualMachine): Promise<Answer<Claim>> {
     if (isOwner(claim, vm)) return answered(claim);
     const { uid = "", annotations: written } = vm.metadata;
-    if (written?.[annotations.identity] !== claim.spec.identity) {
+    const isSameVm = written?.[annotations.identity] === claim.spec.identity;
+    if (!guard("rebind-same-identity", isSameVm)) {
       return failed(strangersClaim(vm, claim));
     }
     const owner = { ...claim.spec.owner, uid };
@@ -297,68 +361,31 @@ export class Ledger {
   }
 
   async #update(claim: Claim, spec: ClaimSpec): Promise<Claim> {
-    const updated = this.#claims.note(await this.#client.update({ ...claim, spec }));
+    const written = withOwnerLabel({ ...claim, spec });
+    const updated = this.#claims.note(await this.#client.update(written));
     this.#grants.renew(updated);
     return updated;
   }
 
-  #isFree({ state, quarantineUntil = "" }: ClaimSpec): boolean {
-    if (state === "Released") return true;
-    return state === "Quarantined" && Date.parse(quarantineUntil) <= this.#options.clock.nowMs();
+  /**
+   * The quarantine protects a new VM from late requests for the one before it. A VM that exists
+   * under the id already, to be adopted or destroyed, needs its Claim: waiting protects nothing.
+   */
+  #isFree({ state, quarantineUntil = "" }: ClaimSpec, vmExists: boolean): boolean {
+    if (state === "Released" || vmExists) return true;
+    const isOver = Date.parse(quarantineUntil) <= this.#options.clock.nowMs();
+    return state === "Quarantined" && guard("claim-quarantine-over", isOver);
   }
 
-  #newClaim(reservation: Reservation): Claim {
-    const { vm, hypervisor, externalId, idChosenBy, identity, node, resources } = reservation;
-    const { preflightVolumes, preflightNode, kept } = reservation;
-    const { namespace = "", name = "", uid = "" } = vm.metadata;
-    return {
-      apiVersion,
-      kind: "Claim",
-      metadata: { name: claimName(hypervisor.systemId, externalId) },
-      spec: {
-        hypervisor,
-        externalId,
-        idChosenBy,
-        state: "Reserved",
-        role: "Machine",
-        origin: "Created",
-        everStood: false,
-        identity,
-        installation: this.#options.installation,
-        owner: { namespace, name, uid },
-        node,
-        preflightVolumes: [...preflightVolumes],
-        ...(preflightNode === undefined ? {} : { preflightNode }),
-        resources,
-        reservedAt: formatTime(this.#options.clock.nowMs()),
-        ...kept,
-      },
-    };
+  #draft(reservation: Reservation): Claim {
+    const { installation, clock } = this.#options;
+    return draftClaim(reservation, { installation, nowMs: clock.nowMs() });
   }
 }
 
-/** Somebody lives in it. */
-export function isHeld({ state }: ClaimSpec): boolean {
-  return state === "Reserved" || state === "Bound";
-}
-
-function isMachine(spec: ClaimSpec): boolean {
-  return isHeld(spec) && spec.role === "Machine";
-}
-
-function isHolder(claim: Claim, vm: VirtualMachine): boolean {
-  const { identity = claim.spec.identity } = vm.status ?? {};
-  return isHeld(claim.spec) && isOwner(claim, vm) && claim.spec.identity === identity;
-}
-
-function isOwner({ spec }: Claim, { metadata }: VirtualMachine): boolean {
-  return objectKey(spec.owner) === objectKey(metadata) && spec.owner.uid === metadata.uid;
-}
-
-function isSame(there: Claim, claim: Claim): boolean {
-  const isOurs = there.spec.installation === claim.spec.installation;
-  const isSameOwner = there.spec.owner.uid === claim.spec.owner.uid;
-  return isOurs && isSameOwner && there.spec.identity === claim.spec.identity;
+/** A volume of others that may keep a VM from being created under the id. */
+function isSeenUnder({ state, otherVolumes = [] }: ClaimSpec, volume: string): boolean {
+  return state !== "Bound" && otherVolumes.some(({ id }) => id === volume);
 }
 
 function ours(claim: Claim): Reserved {
@@ -367,17 +394,4 @@ function ours(claim: Claim): Reserved {
 
 function taken(by: Claim): Reserved {
   return { is: "taken", by };
-}
-
-function strangersClaim(vm: VirtualMachine, { spec }: Claim): Parameters<typeof failed>[0] {
-  const key = objectKey(vm.metadata);
-  return {
-    category: "IdentityConflict",
-    message:
-      `An earlier object ${key} left the machine ${spec.externalId} on ${spec.hypervisor.name}, ` +
-      "and nothing proves that it belongs to this one.",
-    remedy:
-      `To give it to this object: kubectl annotate vm -n ${spec.owner.namespace} ` +
-      `${spec.owner.name} ${annotations.identity}=${spec.identity}`,
-  };
 }

@@ -7,10 +7,10 @@ import { objectKey, type KubeObject } from "../../kernel/object.ts";
  * informer does, and its next write of an old copy is refused by the server.
  */
 export class WrittenObjects<Read extends KubeObject> {
-  readonly #informer: Pick<Informer<Read>, "get" | "byIndex">;
+  readonly #informer: Pick<Informer<Read>, "get" | "list" | "byIndex">;
   readonly #written = new Map<string, Read>();
 
-  constructor(informer: Pick<Informer<Read>, "get" | "byIndex">) {
+  constructor(informer: Pick<Informer<Read>, "get" | "list" | "byIndex">) {
     this.#informer = informer;
   }
 
@@ -18,9 +18,12 @@ export class WrittenObjects<Read extends KubeObject> {
     return this.#newest(key, this.#informer.get(key));
   }
 
+  list(): Read[] {
+    return this.#newestOf(this.#informer.list());
+  }
+
   byIndex(index: string, value: string): Read[] {
-    const found = this.#informer.byIndex(index, value);
-    return found.map((object) => this.#newest(objectKey(object.metadata), object) ?? object);
+    return this.#newestOf(this.#informer.byIndex(index, value));
   }
 
   /** Remembers what a write of ours was answered with. */
@@ -31,6 +34,14 @@ export class WrittenObjects<Read extends KubeObject> {
 
   forget(key: string): void {
     this.#written.delete(key);
+  }
+
+  forgetAll(): void {
+    this.#written.clear();
+  }
+
+  #newestOf(seen: readonly Read[]): Read[] {
+    return seen.map((object) => this.#newest(objectKey(object.metadata), object) ?? object);
   }
 
   #newest(key: string, seen: Read | undefined): Read | undefined {
@@ -44,7 +55,7 @@ export class WrittenObjects<Read extends KubeObject> {
 }
 
 /** In both homes a revision is a number. */
-function versionOf({ metadata }: KubeObject): bigint {
+export function versionOf({ metadata }: KubeObject): bigint {
   const text = metadata.resourceVersion ?? "";
   return /^[0-9]{1,20}$/.test(text) ? BigInt(text) : 0n;
 }

@@ -13,6 +13,8 @@ export interface FailureMoment {
   readonly step?: string | undefined;
   /** When it is tried again; absent: not before something changes. */
   readonly nextRetryMs?: number | undefined;
+  /** A digest of what was declared when it failed. */
+  readonly declaration?: string | undefined;
 }
 
 const none: Partial<StatusFailure> = {};
@@ -26,7 +28,7 @@ const conditionMax = 4000;
  * otherwise every look at it would be a write.
  */
 export function describeFailure(failure: Failure, moment: FailureMoment): StatusFailure {
-  const { nowMs, old, attempts, step, nextRetryMs } = moment;
+  const { nowMs, old, attempts, step, nextRetryMs, declaration } = moment;
   const { category, message, cause, remedy } = failure;
   const now = formatTime(nowMs);
   const same = old?.category === category ? old : none;
@@ -42,6 +44,7 @@ export function describeFailure(failure: Failure, moment: FailureMoment): Status
     lastAt: isRepeated ? lastAt : now,
     nextRetryAt: timeOf(nextRetryMs),
     remedy: remedy?.slice(0, textMax),
+    declaration,
   });
 }
 

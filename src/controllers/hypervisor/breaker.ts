@@ -2,17 +2,22 @@ import type {
   Answer,
   Begun,
   Failure,
+  Fence,
   HypervisorDriver,
   Preflight,
   Seen,
+  TaskHandle,
   TaskView,
 } from "../../hypervisor/index.ts";
 import type { Cancel, Clock } from "../../kernel/clock.ts";
+import { guard } from "../../kernel/guard.ts";
 
 export interface BreakerOptions {
   readonly clock: Clock;
   /** Called when a call got no answer and nothing else was answered since it was made. */
   readonly doubt: () => void;
+  /** Whether this run acts on the hypervisor. Absent: it does. */
+  readonly mayAct?: () => boolean;
 }
 
 /**
@@ -34,20 +39,42 @@ const crowdMs = 200;
 export function guarded(driver: HypervisorDriver, options: BreakerOptions): HypervisorDriver {
   const watch = new AnswerWatch(options);
   const call = <T extends Reply>(make: () => Promise<T>): Promise<T> => watch.call(make);
+  const fenced = (fence: Fence): Fence => actingFence(fence, options);
+  const allocating = driver.allocating?.bind(driver);
   return {
     ...driver,
     observe: (claim, hints) => call(() => driver.observe(claim, hints)),
-    propose: (avoid) => call(() => driver.propose(avoid)),
+    propose: (avoid, first) => call(() => driver.propose(avoid, first)),
     preflight: (draft) => call(() => driver.preflight(draft)),
-    begin: (operation, fence) => call(() => driver.begin(operation, fence)),
+    begin: (operation, fence) => call(() => driver.begin(operation, fenced(fence))),
     look: (task) => call(() => driver.look(task)),
     recall: (claim, sinceMs, hints) => call(() => driver.recall(claim, sinceMs, hints)),
     leftovers: (claim) => call(() => driver.leftovers(claim)),
-    survey: (known) => call(() => driver.survey(known)),
+    survey: (known, suspects) => call(() => driver.survey(known, suspects)),
     images: (place) => call(() => driver.images(place)),
     discs: (place) => call(() => driver.discs(place)),
+    ...(allocating && { allocating: (operation, id) => call(() => allocating(operation, id)) }),
+    ...(driver.cancel && {
+      cancel: async (task, fence) => cancelTask(driver, task, fenced(fence)),
+    }),
     // A silent agent is the guest's affair: `guest` passes unwatched.
   };
+}
+
+/**
+ * Every write of every controller passes here: where another run of this installation acts, nothing
+ * leaves, whoever forgot to ask.
+ */
+function actingFence(fence: Fence, { mayAct = () => true }: BreakerOptions): Fence {
+  return { mayWrite: () => guard("driver-acts", mayAct()) && fence.mayWrite() };
+}
+
+async function cancelTask(
+  driver: HypervisorDriver,
+  task: TaskHandle,
+  fence: Fence,
+): Promise<Begun> {
+  return (await driver.cancel?.(task, fence)) ?? { outcome: "done" };
 }
 
 /** What calls are answered with, as far as it tells whether they were. */

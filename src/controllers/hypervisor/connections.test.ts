@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "node:test";
 import type { HypervisorDriver, Inventory } from "../../hypervisor/index.ts";
-import { Connections, type Connection, type Reach } from "./connections.ts";
+import { changedRows, Connections, type Connection, type Reach } from "./connections.ts";
 
 let connections: Connections;
 let heard: string[];
@@ -49,6 +49,25 @@ describe("what is heard of a hypervisor", () => {
     assert.deepEqual(heard, ["changed", "changed", "changed"]);
   });
 
+  test("nothing while a turn connects what was forgotten, and all of it at the next look", () => {
+    connections.set("lab", ready("Unhealthy"));
+    heard = [];
+    for (let turn = 0; turn < 2; turn++) {
+      connections.forgetAll();
+      assert.ok(connections.isUntried("lab"));
+      connections.restore("lab", ready("Healthy"));
+      assert.equal(connections.of("lab").is, "ready");
+    }
+    assert.deepEqual(heard, []);
+    connections.set("lab", ready("Healthy"));
+    assert.deepEqual(heard, ["improved"]);
+  });
+
+  test("that it is there, where nobody was ever told of it", () => {
+    connections.restore("lab", ready("Healthy"));
+    assert.deepEqual(heard, ["changed"]);
+  });
+
   test("that a node or a storage can be used again, and not that it cannot", () => {
     connections.set("lab", ready("Healthy"));
     heard = [];
@@ -72,5 +91,40 @@ describe("what is heard of a hypervisor", () => {
     connections.doubt("lab");
     connections.set("lab", away("not reachable"));
     assert.deepEqual([heard, connections.isDoubted("lab")], [["trusted", "changed"], false]);
+  });
+});
+
+describe("an inventory that is not whole", () => {
+  const row = { externalId: "200", node: "pve1", kind: "Machine", power: "Running", hint: "" };
+  const whole: Inventory = {
+    machines: [row as Inventory["machines"][number]],
+    nodes: [],
+    storages: [],
+    isComplete: true,
+    missing: [],
+  };
+
+  test("does not say that the VMs which it does not show are gone", () => {
+    const partial = { ...whole, machines: [], isComplete: false };
+    assert.deepEqual(changedRows(whole, partial), []);
+    assert.deepEqual(changedRows(whole, { ...partial, isComplete: true }), ["200"]);
+  });
+
+  test("sends nobody to look whether its VM is gone", () => {
+    let looked = 0;
+    const nothing = (): void => undefined;
+    const listener = { changed: nothing, improved: nothing, rows: nothing, trusted: nothing };
+    connections.on({ ...listener, looked: () => void (looked += 1) });
+    const first = ready("Healthy");
+    assert(first.is === "ready");
+    connections.set("lab", first);
+    const partial = { ...first.connection.inventory, isComplete: false };
+    connections.set("lab", {
+      is: "ready",
+      connection: { ...first.connection, inventory: partial },
+    });
+    assert.equal(looked, 0);
+    connections.set("lab", first);
+    assert.equal(looked, 1);
   });
 });

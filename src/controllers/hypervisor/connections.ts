@@ -1,5 +1,6 @@
 import type { Hypervisor, HypervisorSpec } from "../../api/index.ts";
 import type { Capability, Failure, HypervisorDriver, Inventory } from "../../hypervisor/index.ts";
+import { guard } from "../../kernel/guard.ts";
 import { jsonEqual } from "../../kernel/json.ts";
 
 /** What a Secret holds, as texts. */
@@ -25,6 +26,8 @@ export interface Connection {
   readonly capabilities: readonly Capability[];
   /** What was seen at the last tick. */
   readonly inventory: Inventory;
+  /** Why nothing is written to it; absent: this run acts on it. */
+  readonly observeOnly?: Failure | undefined;
 }
 
 /** A connection, or why there is none now. */
@@ -56,6 +59,8 @@ export class Connections {
   readonly #reaches = new Map<string, Reach>();
   readonly #listeners = new Set<ConnectionListener>();
   readonly #doubted = new Set<string>();
+  /** What was last told of each, where it was forgotten since: only what is other is news. */
+  readonly #told = new Map<string, Reach>();
 
   of(name: string): Reach {
     return this.#reaches.get(name) ?? { is: "away", failure: notConnected(name) };
@@ -83,7 +88,7 @@ export class Connections {
   }
 
   set(name: string, reach: Reach): void {
-    const old = this.#reaches.get(name);
+    const old = this.#takeLast(name);
     this.#reaches.set(name, reach);
     const wasDoubted = this.#doubted.delete(name);
     if (old?.is !== reach.is) return this.#changed(name);
@@ -96,18 +101,46 @@ export class Connections {
     }
   }
 
-  #tell(name: string, old: Connection, { spec, inventory }: Connection): void {
-    if (!jsonEqual(old.spec, spec)) this.#changed(name);
+  #tell(name: string, old: Connection, connection: Connection): void {
+    const { spec, inventory, observeOnly } = connection;
+    const isAsBefore = jsonEqual(old.spec, spec) && jsonEqual(old.observeOnly, observeOnly);
+    if (!isAsBefore) this.#changed(name);
     const ids = changedRows(old.inventory, inventory);
     const isBetter = isImproved(old.inventory, inventory);
     for (const listener of this.#listeners) {
       if (isBetter) listener.improved(name);
       if (ids.length > 0) listener.rows(name, ids);
-      if (inventory.isComplete) listener.looked(name, inventory);
+      if (guard("looked-at-whole-inventory", inventory.isComplete))
+        listener.looked(name, inventory);
     }
   }
 
+  /**
+   * After everything was forgotten: connected again by somebody whose turn needs it. What is news
+   * is told when it is next looked at, as ever: who is woken by each turn would never rest.
+   */
+  restore(name: string, reach: Reach): void {
+    if (!this.#told.has(name)) return this.set(name, reach);
+    this.#reaches.set(name, reach);
+  }
+
+  #takeLast(name: string): Reach | undefined {
+    const told = this.#told.get(name);
+    this.#told.delete(name);
+    return told ?? this.#reaches.get(name);
+  }
+
+  /** As if nobody had looked at any of them yet. */
+  forgetAll(): void {
+    for (const [name, reach] of this.#reaches) {
+      if (!this.#told.has(name)) this.#told.set(name, reach);
+    }
+    this.#reaches.clear();
+    this.#doubted.clear();
+  }
+
   delete(name: string): void {
+    this.#told.delete(name);
     this.#doubted.delete(name);
     if (this.#reaches.delete(name)) this.#changed(name);
   }
@@ -129,7 +162,9 @@ export function changedRows(old: Inventory, inventory: Inventory): string[] {
     if (before.get(row.externalId) !== rowText(row)) changed.push(row.externalId);
     before.delete(row.externalId);
   }
-  return inventory.isComplete ? [...changed, ...before.keys()] : changed;
+  return guard("absent-rows-of-whole-inventory", inventory.isComplete)
+    ? [...changed, ...before.keys()]
+    : changed;
 }
 
 /** Whether a node became healthy, or a storage usable, or either is new. */

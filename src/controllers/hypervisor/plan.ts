@@ -1,7 +1,10 @@
 import { hypervisorReasons } from "../../api/index.ts";
-import type { Hypervisor } from "../../api/index.ts";
+import type { Claim, Hypervisor } from "../../api/index.ts";
 import type { Failure } from "../../hypervisor/index.ts";
+import { listText } from "../../kernel/list-text.ts";
+import { guard } from "../../kernel/guard.ts";
 import { jsonEqual } from "../../kernel/json.ts";
+import type { UsedSecret } from "./given-credentials.ts";
 
 /** A Hypervisor's trouble: what it is, and the reason that its conditions give. */
 export interface Trouble {
@@ -15,14 +18,15 @@ export interface Trouble {
  * Secret has to be written anew, or another one named: a person's word that they may go there.
  */
 export function planCredentials(
-  { metadata, spec, status }: Hypervisor,
+  { metadata, spec }: Hypervisor,
   secret: { readonly key: string; readonly resourceVersion: string } | undefined,
+  used: UsedSecret | undefined,
 ): Trouble | undefined {
-  const used = status?.credentials;
   if (secret === undefined || used === undefined) return undefined;
   const isSameSecret =
     used.secret === secret.key && used.resourceVersion === secret.resourceVersion;
-  if (!isSameSecret || jsonEqual(used.endpoints, spec.endpoints)) return undefined;
+  const isGivenFor = !isSameSecret || jsonEqual(used.endpoints, spec.endpoints);
+  if (guard("credentials-given-for-endpoints", isGivenFor)) return undefined;
   return {
     reason: hypervisorReasons.CredentialsNotRenewed,
     failure: {
@@ -38,13 +42,71 @@ export function planCredentials(
  * Otherwise locks are left to people; everything else goes on.
  */
 export function mayUnlock(
-  { spec, status }: Hypervisor,
+  { spec }: Hypervisor,
   secret: { readonly key: string; readonly resourceVersion: string },
+  used: UsedSecret | undefined,
 ): boolean {
-  const used = status?.unlockCredentials;
   if (used === undefined) return true;
   const isSame = used.secret === secret.key && used.resourceVersion === secret.resourceVersion;
-  return !isSame || jsonEqual(used.endpoints, spec.endpoints);
+  const isGivenFor = !isSame || jsonEqual(used.endpoints, spec.endpoints);
+  return guard("unlock-credentials-given-for-endpoints", isGivenFor);
+}
+
+/** What is still on a Hypervisor, or means it. */
+export interface Uses {
+  /** The keys of VirtualMachines. */
+  readonly vms: readonly string[];
+  /** How many Claims are held on it. */
+  readonly held: number;
+  /** Claims of disk-holder VMs with disks that say onDelete: Retain. */
+  readonly retaining: readonly Claim[];
+}
+
+/** Why a Hypervisor that is being deleted has to stay. */
+export interface InUse {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/**
+ * Why a Hypervisor must not go yet; undefined if it may. Without it Berth could not reach what is
+ * on it any more, nor give a retained disk back to the object that asks for it. Pure.
+ */
+export function planInUse({ vms, held, retaining }: Uses): InUse | undefined {
+  const [first = ""] = vms;
+  if (!guard("hypervisor-without-vms", vms.length === 0)) {
+    const others = vms.length === 1 ? "" : ` and ${vms.length - 1} more`;
+    return {
+      reason: hypervisorReasons.VirtualMachinesRemain,
+      message: `The VirtualMachine ${first}${others} uses it. Delete it, or let it go with berth forget.`,
+    };
+  }
+  if (!guard("hypervisor-without-held-claims", held === 0)) {
+    return {
+      reason: hypervisorReasons.ClaimsRemain,
+      message:
+        `${held} Claims hold what Berth made on it: kubectl get claims. Files of VMImages are ` +
+        "removed before it goes. VMs whose objects are gone: see berth orphans. To leave something " +
+        "there without Berth: kubectl delete claim NAME. That destroys nothing.",
+    };
+  }
+  const [claim] = retaining;
+  if (claim === undefined || guard("hypervisor-without-retained-disks", retaining.length === 0)) {
+    return undefined;
+  }
+  return { reason: hypervisorReasons.RetainedDisksRemain, message: retainedText(claim) };
+}
+
+function retainedText({ metadata, spec }: Claim): string {
+  const { owner, externalId, volumes = [] } = spec;
+  const kept = volumes.filter(({ onDelete }) => onDelete === "Retain").map(({ id }) => id);
+  const key = `${owner.namespace}/${owner.name}`;
+  return (
+    `The disk-holder VM ${externalId} holds disks of ${key} that say onDelete: Retain: ` +
+    `${listText(kept)}. To use them again, create the VirtualMachine ${key}, which takes them ` +
+    `back. To leave them on the hypervisor without Berth: kubectl delete claim ` +
+    `${metadata.name ?? ""}. That destroys nothing.`
+  );
 }
 
 /** Whether the system that answered is this Hypervisor's to use. Pure. */
@@ -54,7 +116,7 @@ export function planIdentity(
   others: readonly Hypervisor[],
 ): Trouble | undefined {
   const { metadata, spec } = hypervisor;
-  if (spec.systemId !== undefined && spec.systemId !== systemId) {
+  if (!guard("system-unchanged", spec.systemId === undefined || spec.systemId === systemId)) {
     return {
       reason: hypervisorReasons.SystemChanged,
       failure: {
@@ -67,7 +129,8 @@ export function planIdentity(
     };
   }
   const first = others
-    .filter((other) => other.metadata.uid !== metadata.uid && other.spec.systemId === systemId)
+    .filter((other) => other.metadata.uid !== metadata.uid)
+    .filter((other) => !guard("system-claimed-once", other.spec.systemId !== systemId))
     .find((other) => spec.systemId === undefined || isEarlier(other, hypervisor));
   if (first === undefined) return undefined;
   const name = first.metadata.name ?? "";

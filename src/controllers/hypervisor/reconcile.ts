@@ -1,9 +1,9 @@
 import { annotations, failureReasons, finalizers, hypervisorKind } from "../../api/index.ts";
-import type { Hypervisor, HypervisorStatus, VirtualMachine } from "../../api/index.ts";
-import type { Client, Informer } from "../../client/index.ts";
+import type { Hypervisor, VirtualMachine } from "../../api/index.ts";
+import type { Informer } from "../../client/index.ts";
 import { categoryPolicies } from "../../hypervisor/index.ts";
 import type { HypervisorDriver, Inventory, SystemView } from "../../hypervisor/index.ts";
-import type { Clock } from "../../kernel/clock.ts";
+import { objectKey } from "../../kernel/object.ts";
 import type { Random } from "../../kernel/random.ts";
 import {
   addFinalizer,
@@ -19,13 +19,16 @@ import { describeFailure } from "../failures/index.ts";
 import type { Reports } from "../reports/index.ts";
 import { guarded } from "./breaker.ts";
 import type { Connect, Connections } from "./connections.ts";
-import { mayUnlock, planCredentials, planIdentity, type Trouble } from "./plan.ts";
+import { recordCredentials, type GivenCredentials } from "./given-credentials.ts";
+import { isNewer, observeOnlyOf, settleEpoch } from "./epoch.ts";
+import type { EpochDeps, SettledEpoch, Standing } from "./epoch.ts";
+import { lastFailure, stalledMs, triedWith } from "./last-failure.ts";
+import { planIdentity, planInUse, type InUse, type Trouble } from "./plan.ts";
+import { usableSecrets, usedSecret, type UsableSecrets } from "./secrets.ts";
 import { hypervisorStatusOf, type HypervisorView, type SweepTrouble } from "./status.ts";
-import { freeSecret, readSecret, type SecretView } from "./steps.ts";
+import { freeSecret } from "./steps.ts";
 
-export interface HypervisorDeps {
-  readonly client: Client;
-  readonly clock: Clock;
+export interface HypervisorDeps extends EpochDeps {
   readonly random: Random;
   readonly connect: Connect;
   readonly connections: Connections;
@@ -36,18 +39,20 @@ export interface HypervisorDeps {
   readonly vms: Informer<VirtualMachine>;
   readonly sessions: Map<string, Session>;
   /** Why what is there is not compared with what is declared; nothing where it is. */
-  readonly sweepTroubleOf?: (hypervisor: string) => SweepTrouble | undefined;
+  readonly sweepTroubleOf?: (hypervisor: Hypervisor) => SweepTrouble | undefined;
   readonly reports: Pick<Reports, "became">;
   /** Has a hypervisor looked at now, and not at the next tick. */
   readonly lookNow: (hypervisor: string) => void;
   /** In place of spec.limits.pollSeconds. */
   readonly tickMs?: number | undefined;
+  /** When this process began to work. */
+  readonly beganMs: number;
 }
 
 /** What a process remembers of a hypervisor. All of it can be lost. */
 export interface Session {
   /** What the driver was made from: another endpoint or Secret needs another driver. */
-  readonly madeFrom: string;
+  readonly createdFrom: string;
   readonly driver: HypervisorDriver;
   /** The same for everybody else: behind the breaker. */
   readonly shared: HypervisorDriver;
@@ -59,9 +64,15 @@ export interface Session {
   troubles: number;
   /** Not before, unless the object or the Secret is another. */
   retryAtMs: number;
+  /** Whether this run acts here, and what that was decided on. Absent: not decided yet. */
+  epoch?: SettledEpoch;
+  /** For which endpoints its credentials were given is recorded. */
+  isNoted?: boolean;
   /** The last word of a person who asked for another try. */
   asked?: string | undefined;
 }
+
+export const untroubled = { failures: 0, troubles: 0, retryAtMs: 0 } as const;
 
 /** How often the system itself is asked who it is; in between the inventory is enough. */
 const systemMs = 10 * 60_000;
@@ -70,7 +81,6 @@ const failuresMax = 3;
 /** But one that did not come for so long is. */
 const silenceMs = 10_000;
 const retrySoonMs = 1_000;
-const stalledMs = 10 * 60_000;
 
 /** One tick of one hypervisor: connected, known, looked at whole. */
 export async function reconcileHypervisor(key: string, deps: HypervisorDeps): Promise<Outcome> {
@@ -78,30 +88,19 @@ export async function reconcileHypervisor(key: string, deps: HypervisorDeps): Pr
   if (hypervisor === undefined) return drop(key, deps);
   const held = await holdInUse(hypervisor, deps);
   if (held === undefined) return drop(key, deps);
-  const secret = await readSecret(deps.client, held);
-  if (secret !== undefined && "failure" in secret) return troubled(held, deps, secret);
-  const refused = planCredentials(held, secret);
-  if (refused !== undefined) {
+  const secrets = await usableSecrets(deps.client, held);
+  if ("trouble" in secrets) {
     // Not even an old connection may go on: it is to the old endpoints, and has the credentials.
-    closeSession(key, deps);
-    return troubled(held, deps, refused);
+    if (secrets.isForOthers) closeSession(key, deps);
+    return troubled(held, deps, secrets.trouble);
   }
-  const unlock = await unlockSecret(held, deps);
-  const session = sessionOf(held, deps, { secret, unlock });
+  const session = sessionOf(held, deps, secrets);
   heedWord(session, held);
-  const waitMs = session.retryAtMs - deps.clock.nowMs();
+  // A status that was lost says nothing: then it is looked at once more, to say why.
+  const isTold = held.status?.conditions !== undefined;
+  const waitMs = isTold ? session.retryAtMs - deps.clock.nowMs() : 0;
   if (waitMs > 0) return again("Backoff", Math.min(waitMs, tickMsOf(held, deps)));
-  return tick(held, deps, { session, secret, unlock });
-}
-
-/** The account for unlocking, if there is one and it was given for these endpoints. */
-async function unlockSecret(
-  hypervisor: Hypervisor,
-  { client }: HypervisorDeps,
-): Promise<SecretView | undefined> {
-  const secret = await readSecret(client, hypervisor, "unlockCredentials");
-  if (secret === undefined || "failure" in secret) return undefined;
-  return mayUnlock(hypervisor, secret) ? secret : undefined;
+  return tick(held, deps, { ...secrets, session });
 }
 
 /** A person who asks for another try need not wait for the next one. */
@@ -120,8 +119,16 @@ function drop(key: string, deps: HypervisorDeps): Outcome {
   return settled;
 }
 
-function closeSession(key: string, { sessions }: HypervisorDeps): void {
-  sessions.get(key)?.driver.close();
+/**
+ * Whoever still works over it sends nothing more: it does not hear what the next session sees.
+ * Until that one has looked, nobody need try.
+ */
+function closeSession(key: string, { sessions, connections }: HypervisorDeps): void {
+  const session = sessions.get(key);
+  if (session === undefined) return;
+  delete session.epoch;
+  connections.doubt(key);
+  session.driver.close();
   sessions.delete(key);
 }
 
@@ -130,16 +137,14 @@ async function holdInUse(
   hypervisor: Hypervisor,
   deps: HypervisorDeps,
 ): Promise<Hypervisor | undefined> {
-  const { name = "", deletionTimestamp } = hypervisor.metadata;
-  const { client, vms, ledger, objects } = deps;
+  const { client, objects } = deps;
   const kind = client.of(hypervisorKind);
-  const isUsed = vms.byIndex("hypervisor", name).length > 0 || ledger.countOn(name) > 0;
-  if (deletionTimestamp === undefined) {
+  if (hypervisor.metadata.deletionTimestamp === undefined) {
     // Also while nobody uses it: the Secret has to be let go before it may leave.
     const added = await addFinalizer<Hypervisor>(kind, hypervisor, finalizers.inUse);
     return objects.note(added);
   }
-  if (isUsed) return hypervisor;
+  if (inUseOf(hypervisor, deps) !== undefined) return hypervisor;
   for (const use of ["credentials", "unlockCredentials"] as const) {
     const ref = hypervisor.spec[use]?.secretRef;
     if (ref === undefined || isSecretShared(hypervisor, deps, ref)) continue;
@@ -147,6 +152,15 @@ async function holdInUse(
   }
   await removeFinalizer<Hypervisor>(kind, hypervisor, finalizers.inUse);
   return undefined;
+}
+
+function inUseOf({ metadata }: Hypervisor, { vms, ledger }: HypervisorDeps): InUse | undefined {
+  const { name = "" } = metadata;
+  return planInUse({
+    vms: vms.byIndex("hypervisor", name).map((vm) => objectKey(vm.metadata)),
+    held: ledger.countOn(name),
+    retaining: ledger.retainingOn(name),
+  });
 }
 
 function isSecretShared(
@@ -161,41 +175,33 @@ function isSecretShared(
   });
 }
 
-function sessionOf(
+export function sessionOf(
   hypervisor: Hypervisor,
   deps: HypervisorDeps,
-  { secret, unlock }: Pick<Look, "secret" | "unlock">,
+  { secret, unlock }: UsableSecrets,
 ): Session {
   const { name = "" } = hypervisor.metadata;
   const { endpoints, tls, credentials, limits, idRange, storages } = hypervisor.spec;
   const parts = [endpoints, tls, credentials, limits, idRange, storages, secret?.resourceVersion];
-  const madeFrom = JSON.stringify([...parts, unlock?.key, unlock?.resourceVersion]);
+  const createdFrom = JSON.stringify([...parts, unlock?.key, unlock?.resourceVersion]);
   const old = deps.sessions.get(name);
-  if (old?.madeFrom === madeFrom) return old;
+  if (old?.createdFrom === createdFrom) return old;
   closeSession(name, deps);
   const driver = deps.connect(hypervisor, secret?.credentials, unlock?.credentials);
   const asked = hypervisor.metadata.annotations?.[annotations.reconcileAt];
   const doubt = (): void => {
     if (deps.connections.doubt(name)) deps.lookNow(name);
   };
-  const shared = guarded(driver, { clock: deps.clock, doubt });
-  const session: Session = {
-    madeFrom,
-    driver,
-    shared,
-    failures: 0,
-    troubles: 0,
-    retryAtMs: 0,
-    asked,
-  };
+  const mayAct = (): boolean => session.epoch?.standing.is === "acting";
+  const shared = guarded(driver, { clock: deps.clock, doubt, mayAct });
+  const last = lastFailure(hypervisor, { createdFrom, asked }, deps.beganMs);
+  const session: Session = { createdFrom, driver, shared, ...untroubled, ...last, asked };
   deps.sessions.set(name, session);
   return session;
 }
 
-interface Look {
+interface Look extends UsableSecrets {
   readonly session: Session;
-  readonly secret: SecretView | undefined;
-  readonly unlock: SecretView | undefined;
 }
 
 async function tick(hypervisor: Hypervisor, deps: HypervisorDeps, look: Look): Promise<Outcome> {
@@ -211,12 +217,19 @@ async function tick(hypervisor: Hypervisor, deps: HypervisorDeps, look: Look): P
   const inventory = await session.driver.inventory();
   if (!inventory.ok)
     return unreached(known, deps, { session, sinceMs, failure: inventory.failure });
-  session.failures = 0;
-  session.troubles = 0;
+  Object.assign(session, untroubled);
+  const sight = { driver: session.driver, inventory: inventory.value, systemId };
+  const old = session.epoch;
+  // Until it is known who wrote a newer one, nothing is sent, and nobody need try.
+  if (old !== undefined && isNewer(old, inventory.value, deps)) {
+    delete session.epoch;
+    deps.connections.doubt(known.metadata.name ?? "");
+  }
+  session.epoch = await settleEpoch(known, deps, { ...sight, old });
   return connected(known, deps, { ...look, system: system.value, inventory: inventory.value });
 }
 
-async function systemOf(
+export async function systemOf(
   session: Session,
   { clock }: HypervisorDeps,
 ): ReturnType<HypervisorDriver["system"]> {
@@ -253,20 +266,39 @@ async function connected(
 ): Promise<Outcome> {
   const { name = "" } = hypervisor.metadata;
   const { spec } = hypervisor;
-  const used = (view: SecretView): NonNullable<HypervisorStatus["credentials"]> => {
-    const { key, resourceVersion } = view;
-    return { secret: key, resourceVersion, endpoints: [...spec.endpoints] };
+  const sweepTrouble = deps.sweepTroubleOf?.(hypervisor);
+  const given = {
+    credentials: usedSecret(hypervisor, secret),
+    unlockCredentials: usedSecret(hypervisor, unlock),
   };
-  const credentials = secret && used(secret);
-  const unlockCredentials = unlock && used(unlock);
-  const sweepTrouble = deps.sweepTroubleOf?.(name);
-  const given = { credentials, unlockCredentials };
-  await write(hypervisor, deps, { is: "connected", system, inventory, ...given, sweepTrouble });
+  await noteGiven(hypervisor, deps, { session, given });
+  const standing = session.epoch?.standing;
+  const view = { system, inventory, ...given, sweepTrouble, standing };
+  await write(hypervisor, deps, { is: "connected", ...view });
   const { systemId, capabilities } = system;
   const { shared: driver } = session;
-  const connection = { name, systemId, driver, spec, capabilities, inventory };
+  const observeOnly = observeOnlyOf(standing);
+  const connection = { name, systemId, driver, spec, capabilities, inventory, observeOnly };
   deps.connections.set(name, { is: "ready", connection });
-  return again("Tick", tickMsOf(hypervisor, deps));
+  return again("Tick", Math.min(tickMsOf(hypervisor, deps), epochInMs(standing, deps)));
+}
+
+/** Once for each session: the status, which tells the same, may be lost. */
+async function noteGiven(
+  hypervisor: Hypervisor,
+  { client, hypervisors }: HypervisorDeps,
+  { session, given }: { readonly session: Session; readonly given: GivenCredentials },
+): Promise<void> {
+  if (session.isNoted === true) return;
+  const uids = new Set(hypervisors.list().map(({ metadata }) => metadata.uid ?? ""));
+  await recordCredentials(client, hypervisor, { given, uids });
+  session.isNoted = true;
+}
+
+/** Nothing is done before the epoch is written: its next try does not wait for a tick. */
+function epochInMs(standing: Standing | undefined, { clock }: HypervisorDeps): number {
+  const { retryAtMs = Infinity } = standing?.is === "observing" ? standing : {};
+  return Math.max(retryAtMs - clock.monotonicMs(), retrySoonMs);
 }
 
 interface Unanswered {
@@ -317,7 +349,8 @@ async function troubled(
   const nextLook = policy.next === "retry" ? { nextLookMs: nowMs + afterMs } : {};
   connections.set(name, { is: "away", failure: awayFailure(name, trouble), ...nextLook });
   const nextRetryMs = policy.next === "retry" ? nowMs + afterMs : undefined;
-  const described = describeFailure(failure, { nowMs, old, attempts, nextRetryMs });
+  const declaration = triedWith(session);
+  const described = describeFailure(failure, { nowMs, old, attempts, nextRetryMs, declaration });
   const isStalled = next.type === "stall";
   await write(hypervisor, deps, { is: "away", trouble, failure: described, isStalled });
   return again("Troubled", Math.min(afterMs, tickMsOf(hypervisor, deps)));
@@ -341,10 +374,13 @@ function awayFailure(name: string, { failure }: Trouble): Trouble["failure"] {
 
 async function write(
   hypervisor: Hypervisor,
-  { client, clock, objects, reports }: HypervisorDeps,
+  deps: HypervisorDeps,
   view: HypervisorView,
 ): Promise<void> {
-  const status = hypervisorStatusOf(hypervisor, view, clock.nowMs());
+  const { client, clock, objects, reports } = deps;
+  const isLeaving = hypervisor.metadata.deletionTimestamp !== undefined;
+  const inUse = isLeaving ? inUseOf(hypervisor, deps) : undefined;
+  const status = hypervisorStatusOf(hypervisor, { ...view, inUse }, clock.nowMs());
   const written = await writeStatus<Hypervisor>(client.of(hypervisorKind), hypervisor, status);
   reports.became(objects.note(written), hypervisor);
 }

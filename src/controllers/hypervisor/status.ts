@@ -1,10 +1,13 @@
 import { hypervisorConditions, hypervisorReasons } from "../../api/index.ts";
 import type { Hypervisor, HypervisorStatus } from "../../api/index.ts";
+import { categoryPolicies } from "../../hypervisor/index.ts";
 import type { Inventory, InventoryStorage, SystemView } from "../../hypervisor/index.ts";
+import { listText } from "../../kernel/list-text.ts";
 import type { Condition } from "../../kernel/object.ts";
 import { removeCondition, setCondition, type ConditionState } from "../../runtime/index.ts";
-import { failureText } from "../failures/index.ts";
-import type { Trouble } from "./plan.ts";
+import { describeFailure, failureText } from "../failures/index.ts";
+import type { Standing } from "./epoch.ts";
+import type { InUse, Trouble } from "./plan.ts";
 
 export type HypervisorFailure = NonNullable<HypervisorStatus["failure"]>;
 
@@ -15,7 +18,7 @@ export interface SweepTrouble {
 }
 
 /** What one run found out. */
-export type HypervisorView =
+export type HypervisorView = (
   | {
       readonly is: "connected";
       readonly system: SystemView;
@@ -23,13 +26,18 @@ export type HypervisorView =
       readonly credentials?: HypervisorStatus["credentials"] | undefined;
       readonly unlockCredentials?: HypervisorStatus["credentials"] | undefined;
       readonly sweepTrouble?: SweepTrouble | undefined;
+      readonly standing?: Standing | undefined;
     }
   | {
       readonly is: "away";
       readonly trouble: Trouble;
       readonly failure: HypervisorFailure;
       readonly isStalled: boolean;
-    };
+    }
+) & {
+  /** It is being deleted, and has to stay for now. */
+  readonly inUse?: InUse | undefined;
+};
 
 /** The whole status after a run. Pure. */
 export function hypervisorStatusOf(
@@ -37,7 +45,13 @@ export function hypervisorStatusOf(
   view: HypervisorView,
   nowMs: number,
 ): HypervisorStatus {
-  const { failure: _old, conflictsWith: _other, ...kept } = hypervisor.status ?? {};
+  const {
+    failure: old,
+    conflictsWith: _other,
+    otherRun: _run,
+    observedBy: _by,
+    ...kept
+  } = hypervisor.status ?? {};
   const { generation } = hypervisor.metadata;
   const common = {
     ...kept,
@@ -49,9 +63,11 @@ export function hypervisorStatusOf(
     const other = conflictsWith === undefined ? {} : { conflictsWith };
     return { ...common, ...other, failure: view.failure };
   }
-  const { system, inventory, credentials, unlockCredentials } = view;
+  const { system, inventory, credentials, unlockCredentials, standing } = view;
   return {
     ...common,
+    ...runsOf(standing),
+    ...observedFailure(standing, { nowMs, old }),
     version: system.version,
     systemId: system.systemId,
     endpoint: hypervisor.spec.endpoints[0] ?? "",
@@ -71,15 +87,67 @@ function conditionsOf(
   const moment = { nowMs, observedGeneration: metadata.generation };
   let conditions: readonly Condition[] = status?.conditions ?? [];
   for (const state of statesOf(view)) conditions = setCondition(conditions, state, moment);
+  if (view.inUse === undefined) {
+    conditions = removeCondition(conditions, hypervisorConditions.InUse);
+  }
   if (view.is === "connected" && view.sweepTrouble === undefined) {
     conditions = removeCondition(conditions, hypervisorConditions.Swept);
   }
-  if (view.is === "away" && view.isStalled) return conditions;
+  if (isStalled(view)) return conditions;
   return removeCondition(conditions, hypervisorConditions.Stalled);
 }
 
-function statesOf(view: HypervisorView): Iterable<ConditionState> {
-  return view.is === "connected" ? connectedStates(view) : awayStates(view);
+/** Only a person can end it: Berth could not come to act by waiting. */
+function isStalled(view: HypervisorView): boolean {
+  if (view.is === "away") return view.isStalled;
+  const observed = observing(view);
+  return observed !== undefined && needsPerson(observed);
+}
+
+function observing({
+  standing,
+}: HypervisorView & { is: "connected" }): (Standing & { is: "observing" }) | undefined {
+  return standing?.is === "observing" ? standing : undefined;
+}
+
+function needsPerson({ trouble }: Standing & { is: "observing" }): boolean {
+  return categoryPolicies[trouble.failure.category].next === "stall";
+}
+
+function runsOf(standing: Standing | undefined): Pick<HypervisorStatus, "otherRun" | "observedBy"> {
+  if (standing?.is !== "observing") return {};
+  const { other, run } = standing;
+  return { ...otherRunOf(other), ...(run === undefined ? {} : { observedBy: run }) };
+}
+
+function otherRunOf(
+  other: (Standing & { is: "observing" })["other"],
+): Pick<HypervisorStatus, "otherRun"> {
+  if (other === undefined) return {};
+  const { number, at, place } = other;
+  return {
+    otherRun: {
+      epoch: number,
+      ...(place === undefined || place === "" ? {} : { place: place.slice(0, 256) }),
+      ...(at === undefined ? {} : { startedAt: at.slice(0, 64) }),
+    },
+  };
+}
+
+function observedFailure(
+  standing: Standing | undefined,
+  { nowMs, old }: { readonly nowMs: number; readonly old: HypervisorFailure | undefined },
+): Pick<HypervisorStatus, "failure"> {
+  if (standing?.is !== "observing") return {};
+  const { trouble, retryAtMs: nextRetryMs } = standing;
+  const attempts = Math.max(1, standing.attempts);
+  return { failure: describeFailure(trouble.failure, { nowMs, old, attempts, nextRetryMs }) };
+}
+
+function* statesOf(view: HypervisorView): Iterable<ConditionState> {
+  const { InUse: type } = hypervisorConditions;
+  if (view.inUse !== undefined) yield { ...view.inUse, type, status: "True" };
+  yield* view.is === "connected" ? connectedStates(view) : awayStates(view);
 }
 
 function* awayStates(view: HypervisorView & { is: "away" }): Iterable<ConditionState> {
@@ -95,11 +163,8 @@ function* awayStates(view: HypervisorView & { is: "away" }): Iterable<ConditionS
   if (view.isStalled) yield { ...state, type: hypervisorConditions.Stalled, status: "True" };
 }
 
-function* connectedStates({
-  system,
-  inventory,
-  sweepTrouble,
-}: HypervisorView & { is: "connected" }): Iterable<ConditionState> {
+function* connectedStates(view: HypervisorView & { is: "connected" }): Iterable<ConditionState> {
+  const { system, inventory, sweepTrouble } = view;
   if (sweepTrouble !== undefined) {
     yield { ...sweepTrouble, type: hypervisorConditions.Swept, status: "False" };
   }
@@ -108,7 +173,7 @@ function* connectedStates({
     type: hypervisorConditions.Reachable,
     status: "True",
     reason: isWhole ? hypervisorReasons.Connected : hypervisorReasons.PartialView,
-    message: isWhole ? "It answers." : `Not seen: ${inventory.missing.join(", ")}.`.slice(0, 4000),
+    message: isWhole ? "It answers." : `Not seen: ${listText(inventory.missing)}.`.slice(0, 4000),
   };
   const denied = system.findings.filter(({ category }) => category === "PermissionDenied");
   const isAllowed = denied.length === 0;
@@ -119,9 +184,23 @@ function* connectedStates({
     reason: isAllowed ? hypervisorReasons.Succeeded : "PermissionDenied",
     message: isAllowed ? "The credentials have all rights." : texts.join(" ").slice(0, 4000),
   };
+  const observed = observing(view);
+  if (observed !== undefined) {
+    yield* observedStates(observed);
+    return;
+  }
   const message = `It answers, with ${inventory.nodes.length} nodes.`;
   const { Connected: reason } = hypervisorReasons;
   yield { type: hypervisorConditions.Ready, status: "True", reason, message };
+}
+
+function* observedStates(standing: Standing & { is: "observing" }): Iterable<ConditionState> {
+  const { trouble } = standing;
+  const state = { reason: trouble.reason, message: failureText(trouble.failure) };
+  yield { ...state, type: hypervisorConditions.Ready, status: "False" };
+  if (needsPerson(standing)) {
+    yield { ...state, type: hypervisorConditions.Stalled, status: "True" };
+  }
 }
 
 function nodesOf({ nodes }: Inventory): NonNullable<HypervisorStatus["nodes"]> {

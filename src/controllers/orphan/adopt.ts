@@ -1,19 +1,17 @@
 import { virtualMachineKind } from "../../api/index.ts";
 import type { Claim, VirtualMachine } from "../../api/index.ts";
 import type { Failure, Machine, Seen } from "../../hypervisor/index.ts";
-import { formatTime } from "../../kernel/clock.ts";
 import { ApiError } from "../../kernel/status.ts";
 import { again, stalled, type Outcome } from "../../runtime/index.ts";
 import { isHeld } from "../claims/index.ts";
 import { declarationOf } from "./adoption.ts";
-import { perform } from "./effects.ts";
-import type { OrphanOperation } from "./status.ts";
+import { lookAgain, perform } from "./effects.ts";
+import { failOrphan } from "./failing.ts";
 import { holdClaim, prepareLocked } from "./steps.ts";
 import { unlessGone } from "./sweep.ts";
-import { failOrphan, removeOrphan, writeOrphan, type OrphanTurn } from "./turn.ts";
+import { removeOrphan, writeOrphan, type OrphanTurn } from "./turn.ts";
 
 const soonMs = 1_000;
-const lookMs = 5_000;
 
 /**
  * Makes the VirtualMachine for a machine that nothing declares. It is first let go, mark and Claim,
@@ -44,20 +42,16 @@ async function adoptMachine(turn: OrphanTurn): Promise<Outcome> {
   const { find, connection, deps, orphan } = turn;
   const claim = await claimOf(turn);
   if (claim === undefined) {
-    if (find === undefined) return removeOrphan(orphan, deps);
-    deps.sweeps.hurry(orphan.spec.hypervisor);
-    return again("Changed", lookMs);
+    return find === undefined ? removeOrphan(orphan, deps) : lookAgain(turn);
   }
   const seen = await connection.driver.observe(claim.spec, {});
   if (seen.at === "unknown") return failOrphan(turn, seen.failure);
   if (seen.at === "ours") return letGo(turn, claim, seen.machine);
   const machine = seen.at === "foreign" && seen.reason === "Released" ? seen.machine : undefined;
   if (machine !== undefined) return declare(turn, claim, machine);
-  // The last sweep did not find it either: it is gone, or somebody else's. To hurry would go on
-  // for ever, because each sweep wakes whoever asked for it.
+  // The last sweep did not find it either: it is gone, or somebody else's.
   if (find === undefined && isAnothers(seen)) return removeOrphan(orphan, deps);
-  deps.sweeps.hurry(orphan.spec.hypervisor);
-  return again("Changed", lookMs);
+  return lookAgain(turn);
 }
 
 function isAnothers({ at }: Seen): boolean {
@@ -83,26 +77,14 @@ async function letGo(turn: OrphanTurn, claim: Claim, machine: Machine): Promise<
   const denied = deniedTo(turn, machine) ?? (await refusalOf(turn, machine));
   if (denied === "there") return again("Exists", soonMs);
   if (denied !== undefined) return failOrphan(turn, denied);
-  if (!deps.fence.mayWrite()) return again("Fenced", soonMs);
+  if (connection.observeOnly !== undefined) return failOrphan(turn, connection.observeOnly);
+  if (!deps.operations.fence.mayWrite()) return again("Fenced", soonMs);
   const locked = prepareLocked(turn, claim, machine);
   if (locked !== undefined) return perform(turn, locked, "Adopting");
   const at = { node: machine.node, version: machine.version };
+  const operation = { kind: "release", claim: claim.spec, at } as const;
   const intent = `Let the machine ${orphan.spec.externalId} go, so that it can be adopted.`;
-  const nowMs = deps.clock.nowMs();
-  const operation = releasing(deps.random.uuid(), intent, nowMs);
-  const state = { is: "working", reason: "Adopting", message: intent } as const;
-  await writeOrphan(turn, state, operation);
-  const begun = await connection.driver.begin(
-    { kind: "release", claim: claim.spec, at },
-    deps.fence,
-  );
-  if (begun.outcome === "refused") return failOrphan(turn, begun.failure);
-  // Whatever became of it is seen by looking: the mark says it.
-  return again("Release", soonMs);
-}
-
-function releasing(id: string, intent: string, nowMs: number): OrphanOperation {
-  return { id, step: "Release", intent, attempt: 1, since: formatTime(nowMs) };
+  return perform(turn, { do: "begin", step: "Release", operation, intent }, "Adopting");
 }
 
 async function declare(turn: OrphanTurn, claim: Claim, machine: Machine): Promise<Outcome> {

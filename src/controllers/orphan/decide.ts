@@ -1,6 +1,7 @@
 import type { Orphan } from "../../api/index.ts";
+import { guard } from "../../kernel/guard.ts";
+import type { OperationRecord } from "../operations/index.ts";
 import type { Find } from "./find.ts";
-import type { OrphanOperation } from "./status.ts";
 
 /** All that a decision rests on. */
 export interface DecisionInput {
@@ -9,7 +10,8 @@ export interface DecisionInput {
   readonly find: Find | undefined;
   /** Which sweep that was. */
   readonly swept: number;
-  readonly operation: OrphanOperation | undefined;
+  /** The operation that has ended, and whose effect is to be confirmed. */
+  readonly operation: Pick<OperationRecord, "step"> | undefined;
   /** The last sweep that may not have seen its effect; absent: it may still be under way. */
   readonly settledAt: number | undefined;
   /** The node that it was destroyed on, if anything was. */
@@ -18,6 +20,9 @@ export interface DecisionInput {
   readonly isLongAbsent: boolean;
   /** The Hypervisor's policy lets it go now. */
   readonly isChosen: boolean;
+  /** What the sweep found, and what it was decided for that it goes: see observation.ts. */
+  readonly observation: string | undefined;
+  readonly decidedFor: string | undefined;
 }
 
 /** The one next thing for an Orphan. */
@@ -32,6 +37,8 @@ export type OrphanNext =
   | { readonly do: "vain" }
   | { readonly do: "rest"; readonly as: "undecided" | "kept" | "keptUnseen" }
   | { readonly do: "refuse"; readonly message: string }
+  /** Something else has the id than what was decided about: nobody has decided about that. */
+  | { readonly do: "changed"; readonly find: Find }
   | { readonly do: "adopt" }
   | { readonly do: "destroy"; readonly byPolicy: boolean };
 
@@ -42,8 +49,17 @@ export function planOrphan(input: DecisionInput): OrphanNext {
   if (spec.decision === "Adopt") return { do: "adopt" };
   if (spec.decision === "Keep") return planKept(input);
   if (find === undefined) return { do: "remove" };
-  if (spec.decision === undefined && !input.isChosen) return { do: "rest", as: "undecided" };
-  if (find.allowed.includes("Destroy")) {
+  const isDecided = spec.decision !== undefined || input.isChosen;
+  return guard("orphan-decided", isDecided)
+    ? planDestruction(input, find)
+    : { do: "rest", as: "undecided" };
+}
+
+function planDestruction(input: DecisionInput, find: Find): OrphanNext {
+  const { spec } = input;
+  const isSame = spec.decision === undefined || input.observation === input.decidedFor;
+  if (!guard("orphan-as-decided", isSame)) return { do: "changed", find };
+  if (guard("orphan-destroy-allowed", find.allowed.includes("Destroy"))) {
     return { do: "destroy", byPolicy: spec.decision === undefined };
   }
   return { do: "refuse", message: notAllowed(find) };
@@ -52,16 +68,25 @@ export function planOrphan(input: DecisionInput): OrphanNext {
 /** A person's word to leave it outlives a look that does not show it. */
 function planKept({ find, isLongAbsent }: DecisionInput): OrphanNext {
   if (find !== undefined) return { do: "rest", as: "kept" };
-  return isLongAbsent ? { do: "remove" } : { do: "rest", as: "keptUnseen" };
+  return guard("kept-orphan-long-absent", isLongAbsent)
+    ? { do: "remove" }
+    : { do: "rest", as: "keptUnseen" };
 }
 
 /** What was done is believed when everything was listed again. */
-function planDestroyed({ find, settledAt, swept, node }: DecisionInput): OrphanNext {
+function planDestroyed(input: DecisionInput): OrphanNext {
+  const { find, settledAt, swept, node } = input;
   if (settledAt === undefined) return { do: "wait" };
-  if (swept <= settledAt) return { do: "list" };
-  // Another of the same id, on another node, is another thing: nobody has decided about that.
-  const isGone = find === undefined || find.node !== node;
+  if (!guard("orphan-listed-again", swept > settledAt)) return { do: "list" };
+  // Another of the same id is another thing: nobody has decided about that.
+  const isGone = find === undefined || find.node !== node || isAnother(input, find);
   return isGone ? { do: "finish" } : { do: "vain" };
+}
+
+/** A VM that was destroyed in part is still the same one. */
+function isAnother({ observation, decidedFor }: DecisionInput, { kind }: Find): boolean {
+  if (kind === "Machine" || kind === "Husk" || decidedFor === undefined) return false;
+  return observation !== decidedFor;
 }
 
 function notAllowed({ kind, power, command, ownership }: Find): string {
@@ -75,7 +100,7 @@ function notAllowed({ kind, power, command, ownership }: Find): string {
       ownership === "Ours" ? "No API token may clear a lock." : "It is not provably ours.";
     return `${why}${by}`;
   }
-  const isTold = ownership !== "Unattributed";
+  const isTold = ownership === "Ours" || ownership === "Marked";
   const why = isTold
     ? "Its disk says onDelete: Retain"
     : "Nobody can tell which of several is meant";

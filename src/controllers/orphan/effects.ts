@@ -1,22 +1,38 @@
-import type { Begun, Operation } from "../../hypervisor/index.ts";
-import { formatTime } from "../../kernel/clock.ts";
 import { again, type Outcome } from "../../runtime/index.ts";
-import { nodeOf, slotNames } from "../hypervisor/index.ts";
-import type { OrphanOperation, OrphanState } from "./status.ts";
+import { nodeOf } from "../hypervisor/index.ts";
+import {
+  failedStepsOf,
+  failedTimes,
+  isDone,
+  keyOf,
+  performOperation,
+  type FailedStep,
+  type OperationRecord,
+  type Performed,
+  type PlannedOperation,
+} from "../operations/index.ts";
+import { failOrphan, holdBack } from "./failing.ts";
+import { observationOf, seenPart, thingText } from "./observation.ts";
+import {
+  changedState,
+  concludeSettlement,
+  endedAtSweep,
+  isToBeListed,
+  slotsFor,
+  subjectOf,
+  waitUnconfirmed,
+  type WorkReason,
+} from "./settling.ts";
 import type { Prepared } from "./steps.ts";
-import { failOrphan, takeSlots, writeOrphan, type OrphanMemory, type OrphanTurn } from "./turn.ts";
+import { writeOrphan, type OrphanTurn, type OrphanWrite } from "./turn.ts";
 
-const taskMs = 1_000;
+/** Soon while somebody may be about to end it, and seldom when it has gone on for long. */
 const waitMsFirst = 5_000;
 const waitMsMost = 60_000;
 /** A place in line is kept by whoever asks for it now and then. */
 const slotMs = 30_000;
 const fencedMs = 1_000;
-/** A lost request may still take effect for so long. */
-const settleMs = 60_000;
-
-/** What a person is shown while it is done. */
-export type WorkReason = Extract<OrphanState, { is: "working" }>["reason"];
+const lookMs = 1_000;
 
 /** Does what was prepared, or says why nothing is done. */
 export async function perform(
@@ -28,112 +44,130 @@ export async function perform(
     case "begin":
       return begin(turn, prepared, reason);
     case "fail":
-      return failOrphan(turn, prepared.failure);
+      return failOrphan(turn, prepared.failure, prepared.tried);
     case "wait":
-      return waitFor(turn, prepared.name);
+      await writeOrphan(turn, { is: "waiting", for: "Lock", name: prepared.name });
+      return again("Waiting", rarerMs(turn));
     case "look":
-      turn.deps.sweeps.hurry(turn.orphan.spec.hypervisor);
-      return again("Changed", rarerMs(turn, "a look"));
+      return lookAgain(turn);
   }
 }
 
-/** Somebody else's work comes first: that is no failure, and burns no attempt. */
-export async function waitFor(turn: OrphanTurn, name: string): Promise<Outcome> {
-  await writeOrphan(turn, { is: "waiting", name: name.slice(0, 512) });
-  return again("Waiting", rarerMs(turn, "somebody"));
-}
-
-/** It is not as it was seen, so nothing was done: everything is listed anew. */
+/** It is not as the sweep saw it. A sweep wakes whoever asked for it, so it is asked for once. */
 export async function lookAgain(turn: OrphanTurn): Promise<Outcome> {
-  await writeOrphan(turn, { is: "waiting", name: "another look at it: it changed meanwhile" });
-  turn.deps.sweeps.hurry(turn.orphan.spec.hypervisor);
-  return again("Changed", rarerMs(turn, "a look"));
+  const waited = turn.orphan.status?.waitingFor;
+  await writeOrphan(turn, changedState);
+  if (waited?.kind !== changedState.for) {
+    turn.deps.sweeps.hurry(turn.orphan.spec.hypervisor);
+  }
+  return again("Changed", rarerMs(turn));
 }
 
-/** Each time it waits for the same, it waits longer. */
-function rarerMs({ memory }: OrphanTurn, name: string): number {
-  const times = memory.waits?.name === name ? memory.waits.times : 0;
-  memory.waits = { name, times: times + 1 };
-  return Math.min(waitMsFirst * 2 ** times, waitMsMost);
-}
-
-export type Settled = NonNullable<OrphanMemory["settled"]>;
-
-/** Its work is over: a sweep that begins from now on sees what it did. */
-export function settle(
-  { memory, sweep }: OrphanTurn,
-  { id }: OrphanOperation,
-  lost?: string,
-): Settled {
-  delete memory.waits;
-  memory.settled = {
-    operationId: id,
-    atSweep: sweep.begun,
-    ...(lost === undefined ? {} : { lost }),
-  };
-  return memory.settled;
+/** Nothing was sent. The longer it waits, the more seldom it looks: from the status alone. */
+function rarerMs({ orphan, deps }: OrphanTurn): number {
+  const sinceMs = Date.parse(orphan.status?.waitingFor?.since ?? "") || 0;
+  return Math.min(Math.max(deps.clock.nowMs() - sinceMs, waitMsFirst), waitMsMost);
 }
 
 type Beginning = Extract<Prepared, { do: "begin" }>;
 
-/** The intent is in the status before the hypervisor hears of it. */
+/** Performs one operation by the engine, and says what follows from it. */
 async function begin(turn: OrphanTurn, beginning: Beginning, reason: WorkReason): Promise<Outcome> {
-  const { deps, connection } = turn;
-  const { operation: effect, intent: message } = beginning;
-  const node = nodeOf(effect);
-  if (!takeSlots(turn, node)) return waitInLine(turn, slotNames(connection, node, undefined));
-  const operation = operationOf(turn, beginning);
+  const { deps, key, connection, operation: before } = turn;
+  if (connection.observeOnly !== undefined) return failOrphan(turn, connection.observeOnly);
+  const planned = plannedOf(turn, beginning);
+  const { step, operation } = planned;
+  if (before?.settlement.is === "unconfirmed") return waitUnconfirmed(before.settlement);
+  const tried = keyOf(operation).key;
+  const held = await holdBack(turn, { step, tried });
+  if (held !== undefined) return held;
+  const performed = await performOperation(deps.operations, subjectOf(turn), {
+    planned,
+    before,
+    wake: () => deps.wake(key),
+    write: (record) => writeIntent(turn, { record, reason }),
+  });
+  return conclude(turn, { step, key: tried }, performed);
+}
+
+function plannedOf(turn: OrphanTurn, beginning: Beginning): PlannedOperation {
+  const { step, operation, intent } = beginning;
+  const { orphan } = turn;
+  return {
+    step,
+    operation,
+    intent,
+    slots: slotsFor(turn, step, nodeOf(operation)),
+    failedTimes: failedTimes(orphan, step),
+  };
+}
+
+/** The intent is in the status before the hypervisor hears of it. */
+async function writeIntent(
+  turn: OrphanTurn,
+  { record, reason }: { readonly record: OperationRecord; readonly reason: WorkReason },
+): Promise<void> {
+  const { deps } = turn;
+  const { intent: message, step } = record;
   const state = { is: "working", reason, message } as const;
-  await writeOrphan(turn, state, operation);
+  await writeOrphan(turn, state, {
+    operation: record,
+    failedSteps: stillFailed(turn),
+    ...(reason === "DestroyingByPolicy" ? { decidedFor: chosenFor(turn) } : {}),
+  });
   deps.events.event(turn.orphan, { type: "Normal", reason, message });
-  tellUnlock(turn, effect, message);
-  const begun = await connection.driver.begin(effect, deps.fence);
-  if (begun.outcome !== "task") return conclude(turn, operation, begun);
-  await writeOrphan(turn, state, { ...operation, task: begun.task });
-  return again(operation.step, taskMs);
+  // Every use of the account for unlocking is reported.
+  const isUnlock = step === "Unlock" || turn.orphan.spec.kind === "Husk";
+  if (isUnlock) deps.events.event(turn.orphan, { type: "Warning", reason: "UnlockUsed", message });
 }
 
-/** Its turn comes after others': it is woken then. */
-async function waitInLine(turn: OrphanTurn, names: readonly string[]): Promise<Outcome> {
-  await writeOrphan(turn, { is: "waiting", name: `a free slot: ${names.join(", ")}` });
-  return again("Slot", slotMs);
+/** The policy lets go what the last sweep found, and nothing else that has the same id later. */
+function chosenFor({ orphan, find }: OrphanTurn): NonNullable<OrphanWrite["decidedFor"]> {
+  const { generation = 0 } = orphan.metadata;
+  return find === undefined
+    ? { generation }
+    : { generation, observation: observationOf(orphan, find), seen: thingText(seenPart(find)) };
 }
 
-function operationOf({ deps, orphan }: OrphanTurn, beginning: Beginning): OrphanOperation {
-  const { step, intent, attempt = (orphan.status?.failure?.attempts ?? 0) + 1 } = beginning;
-  const nowMs = deps.clock.nowMs();
-  // Times in the API are whole seconds, rounded down: one more is the same or later.
-  const deadline = formatTime(nowMs + settleMs + 1_000);
-  return { id: deps.random.uuid(), step, intent, attempt, since: formatTime(nowMs), deadline };
+/** A step that ended well counts from the beginning. */
+function stillFailed({ orphan, operation }: OrphanTurn): readonly FailedStep[] {
+  const failed = failedStepsOf(orphan);
+  if (operation === undefined || !isDone(operation.settlement)) return failed;
+  return failed.filter(({ step }) => step !== operation.record.step);
 }
 
-/** Every use of the account for unlocking is told. */
-function tellUnlock({ deps, orphan }: OrphanTurn, { kind }: Operation, message: string): void {
-  if (kind !== "unlock" && kind !== "clearHusk") return;
-  deps.events.event(orphan, { type: "Warning", reason: "UnlockUsed", message });
-}
-
-/** The one place where the answer to an attempt becomes what happens next. */
+/** What performing it came to turns into what happens next. */
 async function conclude(
   turn: OrphanTurn,
-  operation: OrphanOperation,
-  begun: Exclude<Begun, { outcome: "task" }>,
+  tried: { readonly step: string; readonly key: string },
+  performed: Performed,
 ): Promise<Outcome> {
-  switch (begun.outcome) {
-    case "done":
-      settle(turn, operation);
-      return again(operation.step);
-    case "refused":
-      return failOrphan(turn, begun.failure);
-    case "blocked":
-      return waitFor(turn, begun.waitsFor);
-    case "changed":
-    case "progressed":
-      return lookAgain(turn);
+  switch (performed.is) {
+    case "queued": {
+      turn.isInLine = true;
+      await writeOrphan(turn, { is: "waiting", for: "Slot", name: performed.waitsFor });
+      return again("Slot", slotMs);
+    }
     case "fenced":
-      await writeOrphan(turn, { is: "waiting", name: "the lease of the controllers" });
       return again("Fenced", fencedMs);
-    case "unknown":
-      return again("UnknownOutcome", settleMs);
+    case "blocked":
+      return again("Blocked", performed.waitMs);
+    case "unprepared":
+    case "vain":
+      return failOrphan(turn, performed.failure, tried);
+    case "performed":
+      return concludeBegun(turn, performed);
   }
+}
+
+async function concludeBegun(
+  turn: OrphanTurn,
+  { record, settlement }: Extract<Performed, { is: "performed" }>,
+): Promise<Outcome> {
+  const resumed = { record, settlement, isNew: true };
+  turn.operation = resumed;
+  // A sweep that begins from now on sees what it did.
+  if (isToBeListed(resumed)) endedAtSweep(turn, record);
+  if (settlement.is === "unconfirmed") return again("UnknownOutcome", lookMs);
+  return (await concludeSettlement(turn, resumed)) ?? again(record.step);
 }

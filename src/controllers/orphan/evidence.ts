@@ -7,6 +7,7 @@ import type {
   SurveyedVolume,
 } from "../../hypervisor/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
+import { guard } from "../../kernel/guard.ts";
 import { defined } from "../failures/index.ts";
 import type { Decision, Find, Ownership } from "./find.ts";
 
@@ -22,7 +23,10 @@ export function machineFind(machine: SurveyedMachine, proof: MachineProof): Find
   const { externalId, node, power, identity, sizeBytes } = machine;
   const { ownership, claim, mark, lock } = proof;
   const isStopped = power === "Stopped";
-  const destroy: Decision[] = isStopped && lock?.state !== "Held" ? ["Destroy"] : [];
+  const mayDestroy =
+    guard("orphan-destroy-stopped", isStopped) &&
+    guard("orphan-destroy-no-work", lock?.state !== "Held");
+  const destroy: Decision[] = mayDestroy ? ["Destroy"] : [];
   return defined<Find>({
     kind: "Machine",
     externalId,
@@ -62,6 +66,14 @@ function claimEvidence({ metadata: { name = "" } }: Claim, by: Ownership, says: 
   return by === "Ours" ? fact : `${fact} It was written from the mark, and proves nothing more.`;
 }
 
+/** A Claim may name a volume of this id and not this one. */
+function namedEvidence(claim: Claim, ownership: Ownership): string {
+  const { name = "" } = claim.metadata;
+  return ownership === "Unattributed"
+    ? `The Claim ${name} names a volume of this id with another size: this is not that volume.`
+    : claimEvidence(claim, ownership, "names it");
+}
+
 interface HuskProof {
   readonly claim: Claim;
   /** The lock of work that is proven ours; absent: nothing proves it. */
@@ -84,7 +96,7 @@ export function huskFind(machine: SurveyedMachine, { claim, lock, mayUnlock }: H
       `The Claim ${name} had reserved this id.`,
       ...(isOurs ? lockEvidence(lock) : ["No work of ours is known that would have made it."]),
     ],
-    allowed: isOurs && mayUnlock ? ["Keep", "Destroy"] : ["Keep"],
+    allowed: guard("orphan-placeholder-ours", isOurs) && mayUnlock ? ["Keep", "Destroy"] : ["Keep"],
     claim: name,
     command: lock?.remedy,
     sizeBytes: 0,
@@ -125,15 +137,22 @@ interface VolumeProof {
   readonly ownership?: Ownership;
   readonly claim?: Claim;
   readonly blocks: readonly string[];
+  /** Why it is probably ours, as the Claim keeps it. */
+  readonly evidence?: readonly string[];
 }
 
 /** A volume whose machine is not there, and that no machine refers to. */
 export function volumeFind(found: SurveyedVolume, proof: VolumeProof): Find {
   const { ownership = "Unattributed", claim, blocks } = proof;
-  const { volume, externalId, storage, node, isShared, sizeBytes } = found;
-  const evidence = [`There is no machine ${externalId}, and no machine refers to the volume.`];
-  if (claim !== undefined) {
-    evidence.push(claimEvidence(claim, ownership, "names it"));
+  const { volume, externalId, storage, node, isShared, sizeBytes, createdMs } = found;
+  const isProbable = ownership === "Probable";
+  const evidence = isProbable
+    ? ["No VM refers to the volume.", ...(proof.evidence ?? [])]
+    : [`There is no machine ${externalId}, and no machine refers to the volume.`];
+  if (isProbable) {
+    evidence.push("Nothing proves that it is Berth's: it is removed only if you approve it.");
+  } else if (claim !== undefined) {
+    evidence.push(namedEvidence(claim, ownership));
     if (isRetained(claim, volume)) evidence.push("Its disk says onDelete: Retain.");
   } else {
     evidence.push("No Claim names it: nothing says whose it is.");
@@ -147,9 +166,12 @@ export function volumeFind(found: SurveyedVolume, proof: VolumeProof): Find {
     ownership,
     evidence,
     // What has to stay is refused whenever it is tried, by the policy as by a person.
-    allowed: isRetained(claim, volume) ? ["Keep"] : ["Keep", "Destroy"],
+    allowed: guard("orphan-volume-not-retained", !isRetained(claim, volume))
+      ? ["Keep", "Destroy"]
+      : ["Keep"],
     claim: claim?.metadata.name,
     sizeBytes,
+    createdMs,
     blocks,
   });
 }
@@ -169,7 +191,7 @@ interface FileProof {
 /** A disc or an image under a name of Berth's, that nothing of this installation means. */
 export function fileFind(file: SurveyedFile, proof: FileProof): Find {
   const { ownership = "Unattributed", claim, identity } = proof;
-  const { volume, fileName, storage, node, isShared, sizeBytes } = file;
+  const { volume, fileName, storage, node, isShared, sizeBytes, createdMs } = file;
   const isSeed = identity !== undefined;
   const evidence = [
     isSeed
@@ -192,6 +214,7 @@ export function fileFind(file: SurveyedFile, proof: FileProof): Find {
     claim: claim?.metadata.name,
     fileName,
     sizeBytes,
+    createdMs,
     blocks: [],
   });
 }

@@ -1,3 +1,4 @@
+import type { HypervisorStatus } from "../../api/index.ts";
 import type { Inventory, Survey } from "../../hypervisor/index.ts";
 import type { Find } from "./find.ts";
 
@@ -16,12 +17,17 @@ export interface Extent {
   readonly listed?: ReadonlySet<string>;
 }
 
-interface Loose {
+export interface Loose {
   readonly id: string;
   readonly storage: string;
   /** The id of the machine in its name: where that stands again, the volume is its. */
   readonly machine?: string;
 }
+
+/** Something that was there, or should be, and is not seen. */
+export type Gone = NonNullable<
+  NonNullable<NonNullable<HypervisorStatus["sweep"]>["suspicion"]>["gone"]
+>[number];
 
 /** A few that go at once are an ordinary day. */
 const goneLeast = 2;
@@ -72,24 +78,40 @@ function idOf({ externalId }: { readonly externalId: string }): string {
 }
 
 /**
- * What is suddenly not there any more, for people; empty where nothing is suspicious: a node or a
- * storage, or more than half of the machines, or of what lay on a storage. What Berth itself took
- * away does not count. Pure.
+ * What is suddenly not there any more: a node or a storage, or more than half of the machines, or
+ * of what lay on a storage. What Berth itself took away does not count. Pure.
  */
-export function planSuspicion(before: Extent, now: Extent): string[] {
+export function goneFrom(before: Extent, now: Extent): Gone[] {
   const taken = new Set([...missingFrom(now.held, before.held), ...(now.taken ?? [])]);
   const gone = missingFrom(now.machines, before.machines).filter((id) => !taken.has(id));
   const isHalf = isMost(gone.length, before.machines.length);
   return [
-    ...missingFrom(now.nodes, before.nodes).map((name) => `the node ${name}`),
-    ...missingFrom(now.storages, before.storages).map((name) => `the storage ${name}`),
-    ...(isHalf ? [`${gone.length} of ${before.machines.length} machines`] : []),
+    ...missingFrom(now.nodes, before.nodes).map((name) => ({ kind: "Node", name }) as const),
+    ...missingFrom(now.storages, before.storages).map(
+      (name) => ({ kind: "Storage", name }) as const,
+    ),
+    ...(isHalf ? [{ kind: "VMs", count: gone.length, of: before.machines.length } as const] : []),
     ...emptied(before, now),
   ];
 }
 
+/** For people. */
+export function goneText({ kind, name = "", count = 0, of = 0 }: Gone): string {
+  switch (kind) {
+    case "Node":
+      return `the node ${name}`;
+    case "Storage":
+      return `the storage ${name}`;
+    case "VMs":
+    case "Survey":
+      return `${count} of ${of} machines`;
+    case "Orphans":
+      return `${count} of ${of} orphans on the storage ${name}`;
+  }
+}
+
 /** Storages that are there, and show suddenly little of what lay on them. */
-function emptied({ loose = [] }: Extent, { machines, listed, taken }: Extent): string[] {
+function emptied({ loose = [] }: Extent, { machines, listed, taken }: Extent): Gone[] {
   const stands = new Set(machines);
   const storages = [...new Set(loose.map(({ storage }) => storage))];
   return storages.flatMap((storage) => {
@@ -98,7 +120,9 @@ function emptied({ loose = [] }: Extent, { machines, listed, taken }: Extent): s
       return listed?.has(id) !== true && taken?.has(id) !== true && !stands.has(machine);
     });
     const isHalf = isMost(gone.length, lay.length);
-    return isHalf ? [`${gone.length} of ${lay.length} orphans on the storage ${storage}`] : [];
+    return isHalf
+      ? [{ kind: "Orphans", name: storage, count: gone.length, of: lay.length } as const]
+      : [];
   });
 }
 

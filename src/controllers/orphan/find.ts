@@ -20,6 +20,8 @@ export interface Find {
   readonly mark?: Mark;
   readonly power?: string;
   readonly sizeBytes?: number;
+  /** Of a volume or a file, where the storage reports it. */
+  readonly createdMs?: number;
   readonly command?: string;
   readonly fileName?: string;
   /** Declared machines that wait for it to go, by their keys. */

@@ -1,5 +1,6 @@
 export { Sweeps } from "./memory.ts";
 export { orphanName } from "./orphan-name.ts";
 export { reconcileOrphan } from "./reconcile.ts";
-export { blockedId, reconcileSweep } from "./sweep.ts";
-export type { OrphanDeps, OrphanMemory } from "./turn.ts";
+export { blockedId, reconcileSweep, sweepFor } from "./sweep.ts";
+export { sweepTroubleOf } from "./trouble.ts";
+export type { OrphanCache, OrphanDeps } from "./turn.ts";

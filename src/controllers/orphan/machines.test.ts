@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { claimKind, hypervisorKind, orphanKind, virtualMachineKind } from "../../api/index.ts";
+import { sleep } from "../../kernel/clock.ts";
 import { openProxmox, type SimulatedWorld } from "../testing/simulated-proxmox.ts";
 import { condition, getVm, isReady, listClaims, until } from "../testing/world.ts";
 import {
@@ -60,6 +61,17 @@ describe("a machine of ours whose object is gone", () => {
     const claim = (await listClaims(world.client)).find(({ spec }) => spec.externalId === id);
     assert.equal(claim?.spec.state, "Quarantined");
     assert.ok(isReady(await getVm(world.client, "db")));
+  });
+
+  it("is not destroyed while its kind goes away, whoever decided it", async () => {
+    const stage = await openProxmox();
+    const { world } = stage;
+    world.start({ ...slow, mayDestroy: () => Promise.resolve(false) });
+    const id = await ready(stage, "web", stopped);
+    await strip(world, "web");
+    await decide(world, await waitForOrphan(world, id), { decision: "Destroy" });
+    await until(world, () => guests(stage).length === 0, longMs);
+    assert.deepEqual(guests(stage), [id]);
   });
 
   it("takes its turn at the Hypervisor's slots, as the machines do", async () => {
@@ -329,5 +341,33 @@ describe("a sweep that sees suddenly less", () => {
     assert.ok(await until(world, async () => (await swept()) !== "", 300_000));
     assert.match(await swept(), /3 of 4 machines/);
     assert.ok(await until(world, async () => (await swept()) === "", 600_000));
+  });
+
+  it("ends after a minute, however long the sweep took that saw less", async () => {
+    const sweeps = { hidden: 0 };
+    const stage = await openProxmox("8.4", {
+      around: (driver) => ({
+        ...driver,
+        survey: async (known) => {
+          const survey = await driver.survey(known);
+          if (sweeps.hidden !== 1 || !survey.ok) return survey;
+          sweeps.hidden += 1;
+          await sleep(stage.world.clock, 500);
+          return { ok: true, value: { ...survey.value, machines: [] } };
+        },
+      }),
+    });
+    const { world, proxmox } = stage;
+    for (let id = 500; id < 504; id += 1) proxmox.writeGuestFile("pve1", id, "name: s\n");
+    world.start();
+    await configure(world, { orphans: { sweepSeconds: 60 } });
+    await until(world, () => false, 300_000);
+    const isTold = async (): Promise<boolean> => {
+      const { status } = await world.client.of(hypervisorKind).get({ name: "model" });
+      return status?.conditions?.some(({ type }) => type === "Swept") ?? false;
+    };
+    sweeps.hidden = 1;
+    assert.ok(await until(world, isTold, 300_000));
+    assert.ok(await until(world, async () => !(await isTold()), 90_000), "it is told for longer");
   });
 });

@@ -1,64 +1,39 @@
-import type { SweepTrouble } from "../hypervisor/index.ts";
 import type { Extent } from "./extent.ts";
 import type { Find } from "./find.ts";
+import type { Times } from "./record.ts";
+import type { Sighting } from "./sightings.ts";
 
 /**
  * As many Orphans of one hypervisor may wait for a decision. More have one cause, and a person
- * finds it. What a declared machine waits for is told beyond that.
+ * finds it. As many more are reported of what a declared machine waits for.
  */
 export const orphansMax = 500;
 
-/** How often, and since when, something was seen. */
-export interface Sighting {
-  readonly firstMs: number;
-  readonly times: number;
-}
-
-/** What is suddenly not there, when that was last so, and how much is left. */
-export interface Suspicion {
-  readonly sinceMs: number;
-  readonly gone: readonly string[];
-  readonly extent: Extent;
-}
-
-/** How much was there in one kind of look, as far as it is believed. */
-export interface Watch {
-  readonly extent?: Extent | undefined;
-  readonly suspicion?: Suspicion | undefined;
-}
-
 /**
- * What a process remembers of the sweeps of one hypervisor. All of it can be lost: then things are
- * reported, deleted and forgotten later, and never earlier.
+ * What a process remembers of the sweeps of one hypervisor. All of it can be lost before any turn:
+ * that only costs further sweeps. What sweeps have to know of each other is in their record.
  */
 export interface SweepMemory {
-  /** Since when this process looks: what was suspicious before, it does not know. */
-  sinceMs?: number;
   /** Not before: another sweep. */
   nextAtMs: number;
-  /** How many sweeps were begun, and which of them was the last whole one. */
+  /** Not before: another sweep that somebody asked for. */
+  askedNotBeforeMs: number;
+  /** How many sweeps were begun, which of them was the last whole one, and when that was. */
   begun: number;
   swept?: number;
+  sweptMs: number;
   /** What the last whole sweep found, by the names of Orphans. */
   finds: ReadonlyMap<string, Find>;
   sightings: ReadonlyMap<string, Sighting>;
-  /** Since when Claims are held for nothing, by their uids. */
-  emptySince: ReadonlyMap<string, number>;
-  /** How often in a row, and since when, kept things were not found, by the names of Orphans. */
-  absences: ReadonlyMap<string, Sighting>;
-  /** What each tick lists, and what each sweep lists. */
-  list: Watch;
-  survey: Watch;
-  /** How many finds are no Orphans because there are so many. */
-  untold: number;
-  /** Nothing is deleted by policy before. */
-  quietUntilMs: number;
+  /** Since when kept things were not found, by the names of Orphans. */
+  absences: Times;
+  /** What each tick lists, and what each sweep lists: with what the next is compared. */
+  list?: Extent;
+  survey?: Extent;
   /** Who waited for volumes to go when it was last swept: for news it is swept at once. */
   blocked?: string;
   /** The one that the policy lets go until the next sweep. */
   chosen?: string | undefined;
-  /** When the policy last chose each that is still there. */
-  tried: ReadonlyMap<string, number>;
 }
 
 /** Numbers about orphans, for monitoring. */
@@ -71,6 +46,7 @@ export interface OrphanFigures {
 /** The memory of all hypervisors, shared by the sweeps and by whoever acts on them. */
 export class Sweeps {
   readonly #memory = new Map<string, SweepMemory>();
+  readonly #running = new Map<string, Promise<boolean>>();
   /** Set by whoever runs the sweeps. */
   wake: (hypervisor: string) => void = () => undefined;
 
@@ -79,47 +55,41 @@ export class Sweeps {
     if (known !== undefined) return known;
     const fresh: SweepMemory = {
       nextAtMs: 0,
+      askedNotBeforeMs: 0,
       begun: 0,
+      sweptMs: 0,
       finds: new Map(),
       sightings: new Map(),
-      emptySince: new Map(),
       absences: new Map(),
-      list: {},
-      survey: {},
-      untold: 0,
-      quietUntilMs: 0,
-      tried: new Map(),
     };
     this.#memory.set(hypervisor, fresh);
     return fresh;
+  }
+
+  /** One sweep of a hypervisor at a time: who asks for another shares the one that runs. */
+  share(hypervisor: string, sweep: () => Promise<boolean>): Promise<boolean> {
+    const running = this.#running.get(hypervisor);
+    if (running !== undefined) return running;
+    const mine = sweep().finally(() => this.#running.delete(hypervisor));
+    this.#running.set(hypervisor, mine);
+    return mine;
   }
 
   forget(hypervisor: string): void {
     this.#memory.delete(hypervisor);
   }
 
-  /** Looks again at once: something was done, and what is there has to be listed anew. */
+  forgetAll(): void {
+    this.#memory.clear();
+  }
+
+  /**
+   * Sweeps again soon: something was done, and what is there has to be listed anew. Each sweep
+   * wakes whoever asked for it, so the pause between two of them is kept here.
+   */
   hurry(hypervisor: string): void {
-    this.of(hypervisor).nextAtMs = 0;
+    const memory = this.of(hypervisor);
+    memory.nextAtMs = Math.min(memory.nextAtMs, memory.askedNotBeforeMs);
     this.wake(hypervisor);
   }
-
-  /** What is wrong with the sweeps of a hypervisor, for its status. */
-  troubleOf(hypervisor: string): SweepTrouble | undefined {
-    const { list, survey, untold = 0 } = this.#memory.get(hypervisor) ?? {};
-    const { gone } = list?.suspicion ?? survey?.suspicion ?? {};
-    if (gone !== undefined) return { reason: "SuspiciousSweep", message: suspicionText(gone) };
-    return untold === 0 ? undefined : { reason: "TooManyOrphans", message: untoldText(untold) };
-  }
-}
-
-export function suspicionText(gone: readonly string[]): string {
-  return `Suddenly not there any more: ${gone.join(", ")}. Nothing is concluded from that.`;
-}
-
-function untoldText(untold: number): string {
-  return (
-    `${orphansMax} Orphans wait for a decision, and ${untold} more things that nothing declares ` +
-    "are not among them. Decide about some, or find what all have in common: berth orphans."
-  );
 }

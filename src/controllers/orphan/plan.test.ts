@@ -3,11 +3,10 @@ import { describe, it } from "node:test";
 import type { Claim, ClaimSpec } from "../../api/index.ts";
 import type { Machine, Mark, Seen, Survey, SurveyedMachine } from "../../hypervisor/index.ts";
 import { planOrphan, type DecisionInput } from "./decide.ts";
-import { extentOf, isLedgerStranded, planSuspicion, type Extent } from "./extent.ts";
+import { extentOf, goneFrom, goneText, isLedgerStranded, type Extent } from "./extent.ts";
 import type { Find } from "./find.ts";
 import { claimsInDoubt, planFinds, type SweepInput } from "./plan.ts";
 import { isLongAbsent, planAbsences, planSightings } from "./sightings.ts";
-import { planWatch } from "./watch.ts";
 
 const here = "00000000-0000-4000-8000-000000000007";
 const elsewhere = "00000000-0000-4000-8000-00000000beef";
@@ -75,13 +74,14 @@ function claim(spec: Partial<ClaimSpec>): Claim {
     kind: "Claim",
     metadata: { name: "c-1" },
     spec: {
+      target: "VM",
       hypervisor: { name: "lab", systemId: "s" },
       externalId: "200",
       idChosenBy: "Berth",
       state: "Bound",
-      role: "Machine",
+      role: "VM",
       origin: "Created",
-      everStood: true,
+      everExisted: true,
       identity,
       installation: here,
       owner,
@@ -130,6 +130,16 @@ interface Case {
 
 const volumes = [{ ...volume, volume: "s:vm-200-disk-0" }];
 const known = [{ id: "s:vm-200-disk-0", role: "Disk", state: "Attached" } as const];
+const retained = known.map((one) => ({ ...one, onDelete: "Retain" }) as const);
+const holding = seeing({
+  at: "ours",
+  machine: {
+    ...whole,
+    volumes: [
+      { id: "s:vm-200-disk-0", role: "Disk", storage: "s", state: "Attached", isOwn: true },
+    ],
+  },
+});
 
 const cases: Readonly<Record<string, Case>> = {
   "is nobody's business without a mark": {
@@ -151,7 +161,7 @@ const cases: Readonly<Record<string, Case>> = {
   "is ours when its creation was cut off: the Claim was there before the machine": {
     given: {
       survey: { machines },
-      claims: [claim({ state: "Reserved", everStood: false })],
+      claims: [claim({ state: "Reserved", everExisted: false })],
       seen: ours,
     },
     finds: ["Machine 200 Ours: Keep Adopt Destroy"],
@@ -168,9 +178,21 @@ const cases: Readonly<Record<string, Case>> = {
     },
     finds: ["Machine 200 Ours: Keep Adopt"],
   },
-  "is a keeper of disks that have to stay, whose object is gone on purpose": {
-    given: { survey: { machines }, claims: [claim({ role: "Keeper" })], seen: ours },
+  "is a disk-holder VM that was released, whose object is gone on purpose": {
+    given: {
+      survey: { machines },
+      claims: [claim({ role: "DiskHolder", state: "Released" })],
+      seen: ours,
+    },
     finds: [],
+  },
+  "is a disk-holder VM that holds a disk, whoever was to release it": {
+    given: { survey: { machines }, claims: [claim({ role: "DiskHolder" })], seen: holding },
+    finds: [],
+  },
+  "is a disk-holder VM that holds nothing, and nobody is left to remove it": {
+    given: { survey: { machines }, claims: [claim({ role: "DiskHolder" })], seen: ours },
+    finds: ["Machine 200 Ours: Keep Adopt Destroy"],
   },
   "is a stranger's where the Claim's machine was not proven": {
     given: {
@@ -215,7 +237,15 @@ const cases: Readonly<Record<string, Case>> = {
   "that is empty is ours by a dead task of ours": {
     given: {
       survey: { machines: [husk] },
-      claims: [claim({ state: "Released", everStood: false })],
+      claims: [claim({ state: "Released", everExisted: false })],
+      seen: seeing({ at: "opaque", node: "n1", lock: dead }),
+    },
+    finds: ["Husk 200 Ours: Keep"],
+  },
+  "that is empty and was to become a disk-holder VM is reported like any other": {
+    given: {
+      survey: { machines: [husk] },
+      claims: [claim({ role: "DiskHolder", state: "Released", everExisted: false })],
       seen: seeing({ at: "opaque", node: "n1", lock: dead }),
     },
     finds: ["Husk 200 Ours: Keep"],
@@ -223,7 +253,7 @@ const cases: Readonly<Record<string, Case>> = {
   "that is empty can be destroyed where locks can be cleared": {
     given: {
       survey: { machines: [husk] },
-      claims: [claim({ state: "Released", everStood: false })],
+      claims: [claim({ state: "Released", everExisted: false })],
       seen: seeing({ at: "opaque", node: "n1", lock: dead }),
       mayUnlock: true,
     },
@@ -232,7 +262,7 @@ const cases: Readonly<Record<string, Case>> = {
   "that is empty is not judged while somebody works on it": {
     given: {
       survey: { machines: [husk] },
-      claims: [claim({ state: "Reserved", everStood: false })],
+      claims: [claim({ state: "Reserved", everExisted: false })],
       seen: seeing({ at: "opaque", node: "n1", lock: { ...dead, state: "Held" } }),
     },
     finds: [],
@@ -240,7 +270,16 @@ const cases: Readonly<Record<string, Case>> = {
   "that is empty and only reserved by us is reported and no more": {
     given: {
       survey: { machines: [husk] },
-      claims: [claim({ state: "Released", everStood: false })],
+      claims: [claim({ state: "Released", everExisted: false })],
+      seen: seeing({ at: "foreign", reason: "Husk", detail: "" }),
+      mayUnlock: true,
+    },
+    finds: ["Husk 200 Unattributed: Keep"],
+  },
+  "that is empty and held for an object that is gone is reported and no more": {
+    given: {
+      survey: { machines: [husk] },
+      claims: [claim({ everExisted: true })],
       seen: seeing({ at: "foreign", reason: "Husk", detail: "" }),
       mayUnlock: true,
     },
@@ -276,6 +315,22 @@ describe("a machine", () => {
   }
 });
 
+/** The Claim of an operation that was to make a volume by name. */
+function naming(more: Partial<NonNullable<ClaimSpec["allocation"]>>): Claim {
+  const { node } = volume;
+  const since = "2026-01-02T03:30:00Z";
+  const allocation = { operation: "o1", node, storage: "s", since, listed: [], complete: true };
+  return claim({ allocation: { ...allocation, ...more } });
+}
+
+type ProbableVolume = NonNullable<ClaimSpec["probableVolumes"]>[number];
+
+/** A volume that a failed operation left, as its Claim has it. */
+function probable(id: string, size = "7"): ProbableVolume {
+  const seenAt = "2026-01-02T03:30:00Z";
+  return { id, storage: "s", node: "n1", size, operation: "o1", seenAt, evidence: ["It fits."] };
+}
+
 const volumeCases: Readonly<Record<string, Case>> = {
   "is nobody's when no Claim names it": {
     given: { survey: { volumes } },
@@ -284,6 +339,75 @@ const volumeCases: Readonly<Record<string, Case>> = {
   "is ours when the Claim of an object that is gone names it": {
     given: { survey: { volumes }, claims: [claim({ volumes: known })] },
     finds: ["Volume s:vm-200-disk-0 Ours: Keep Destroy"],
+  },
+  "is nobody's when its Claim recorded another size: the name was used again": {
+    given: {
+      survey: { volumes },
+      claims: [claim({ volumes: known.map((one) => ({ ...one, size: "6442450944" })) })],
+    },
+    finds: ["Volume s:vm-200-disk-0 Unattributed: Keep Destroy"],
+  },
+  "is ours with the size that an operation was to give it": {
+    given: {
+      survey: { volumes },
+      claims: [
+        claim({
+          volumes: known.map((one) => ({
+            ...one,
+            size: "1048576",
+            growsTo: String(volume.sizeBytes),
+          })),
+        }),
+      ],
+    },
+    finds: ["Volume s:vm-200-disk-0 Ours: Keep Destroy"],
+  },
+  "is nobody's that somebody renamed by hand: it may be a person's": {
+    given: {
+      survey: { volumes },
+      claims: [claim({ volumes: known.map((one) => ({ ...one, proof: "Followed" as const })) })],
+    },
+    finds: ["Volume s:vm-200-disk-0 Unattributed: Keep Destroy"],
+  },
+  "is probably ours when a failed operation left it, and nobody's with another size": {
+    given: {
+      survey: { volumes: [...volumes, { ...volume, volume: "s:vm-200-disk-1" }] },
+      claims: [
+        claim({ probableVolumes: [probable("s:vm-200-disk-0"), probable("s:vm-200-disk-1", "8")] }),
+      ],
+    },
+    finds: [
+      "Volume s:vm-200-disk-0 Probable: Keep Destroy",
+      "Volume s:vm-200-disk-1 Unattributed: Keep Destroy",
+    ],
+  },
+  "is ours when Berth chose its name and the Claim of an object that is gone has it": {
+    given: { survey: { volumes }, claims: [naming({ volume: "s:vm-200-disk-0" })] },
+    finds: ["Volume s:vm-200-disk-0 Ours: Keep Destroy"],
+  },
+  "is the person's when it was let go with its VM": {
+    given: {
+      survey: { volumes },
+      claims: [
+        claim({
+          ...naming({ volume: "s:vm-200-disk-0" }).spec,
+          state: "Released",
+          volumes: known,
+        }),
+      ],
+    },
+    finds: [],
+  },
+  "is ours also under the name of an earlier attempt": {
+    given: { survey: { volumes }, claims: [naming({ earlier: ["s:vm-200-disk-0"] })] },
+    finds: ["Volume s:vm-200-disk-0 Ours: Keep Destroy"],
+  },
+  "is nobody's on another node than the one that it was to be made on": {
+    given: {
+      survey: { volumes },
+      claims: [naming({ volume: "s:vm-200-disk-0", node: "elsewhere" })],
+    },
+    finds: ["Volume s:vm-200-disk-0 Unattributed: Keep Destroy"],
   },
   "one of a disk that has to stay is told, and never destroyed": {
     given: {
@@ -316,9 +440,19 @@ const volumeCases: Readonly<Record<string, Case>> = {
     },
     finds: [],
   },
-  "is kept by a keeper": {
-    given: { survey: { volumes }, claims: [claim({ role: "Keeper", volumes: known })] },
+  "is a disk-holder VM's that was released": {
+    given: {
+      survey: { volumes },
+      claims: [claim({ role: "DiskHolder", state: "Released", volumes: known })],
+    },
     finds: [],
+  },
+  "is a disk-holder VM's whose object is gone, and has to stay": {
+    given: {
+      survey: { volumes },
+      claims: [claim({ role: "DiskHolder", volumes: retained })],
+    },
+    finds: ["Volume s:vm-200-disk-0 Ours: Keep"],
   },
   "was let go with its machine": {
     given: { survey: { volumes }, claims: [claim({ state: "Released", volumes: known })] },
@@ -417,6 +551,17 @@ describe("a file of Berth's naming", () => {
   }
 });
 
+it("a volume that appears late under the name in a Claim that was given up is reported", () => {
+  const named = "s:vm-200-berth-0123456789ab";
+  const finds = (state: ClaimSpec["state"]): string[] => {
+    const { spec } = naming({ volume: named });
+    const survey = { volumes: [{ ...volume, volume: named }] };
+    return judged({ survey, claims: [claim({ ...spec, state })] });
+  };
+  assert.deepEqual(finds("Quarantined"), [`Volume ${named} Unattributed: Keep Destroy`]);
+  assert.deepEqual(finds("Released"), [`Volume ${named} Ours: Keep Destroy`]);
+});
+
 it("only what cannot be told without a look is looked at", () => {
   const doubted = (
     machineGiven: SurveyedMachine,
@@ -454,9 +599,12 @@ describe("what is reported", () => {
     };
     const first = look(0, new Map());
     assert.deepEqual(first.due, []);
-    const second = look(30_000, first.sightings);
+    assert.deepEqual([...first.sightings], [["o", { firstMs: 0, times: 1 }]]);
+    const recorded = new Map([["o", 0]]);
+    const second = look(30_000, recorded);
     assert.deepEqual(second.due, []);
-    assert.deepEqual(look(60_000, second.sightings).due, ["o"]);
+    assert.deepEqual([...second.sightings], [["o", { firstMs: 0, times: 2 }]]);
+    assert.deepEqual(look(60_000, recorded).due, ["o"]);
     assert.deepEqual(look(90_000, new Map()).due, [], "what went in between begins anew");
   });
 
@@ -471,22 +619,19 @@ describe("what is kept", () => {
   const graceMs = 3_600_000;
 
   it("is gone after two looks without it, and the grace time", () => {
-    const once = planAbsences(["o"], new Map(), 0);
-    assert.equal(isLongAbsent(once.get("o"), { nowMs: graceMs, graceMs }), false, "one look");
-    const twice = planAbsences(["o"], once, 900_000);
-    assert.equal(isLongAbsent(twice.get("o"), { nowMs: graceMs - 1, graceMs }), false);
-    assert.equal(isLongAbsent(twice.get("o"), { nowMs: graceMs, graceMs }), true);
-    assert.equal(isLongAbsent(twice.get("o"), { nowMs: 900_000, graceMs: 0 }), true);
-    const near = planAbsences(["o"], once, 1_000);
-    assert.equal(isLongAbsent(near.get("o"), { nowMs: 1_000, graceMs: 0 }), false, "too soon");
+    const since = planAbsences(["o"], planAbsences(["o"], new Map(), 0), 900_000).get("o");
+    assert.equal(since, 0);
+    assert.equal(isLongAbsent(since, { sweptMs: 0, graceMs }), false, "one look");
+    assert.equal(isLongAbsent(since, { sweptMs: graceMs - 1, graceMs }), false);
+    assert.equal(isLongAbsent(since, { sweptMs: graceMs, graceMs }), true);
+    assert.equal(isLongAbsent(since, { sweptMs: 900_000, graceMs: 0 }), true);
+    assert.equal(isLongAbsent(since, { sweptMs: 1_000, graceMs: 0 }), false, "too soon");
   });
 
-  it("is counted anew when it was seen in between, or when Berth began anew", () => {
-    const once = planAbsences(["o"], new Map(), 0);
-    const seen = planAbsences([], once, 900_000);
-    const again = planAbsences(["o"], seen, graceMs);
-    assert.deepEqual(again.get("o"), { firstMs: graceMs, times: 1 });
-    assert.equal(isLongAbsent(undefined, { nowMs: graceMs, graceMs }), false);
+  it("is counted anew when it was seen in between", () => {
+    const seen = planAbsences([], planAbsences(["o"], new Map(), 0), 900_000);
+    assert.equal(planAbsences(["o"], seen, graceMs).get("o"), graceMs);
+    assert.equal(isLongAbsent(undefined, { sweptMs: graceMs, graceMs }), false);
   });
 });
 
@@ -498,16 +643,18 @@ describe("suddenly less", () => {
     held: ["1", "2"],
   };
 
+  const gone = (old: Extent, now: Extent): string[] => goneFrom(old, now).map(goneText);
+
   it("is a node, a storage, or more than half of the machines", () => {
-    assert.deepEqual(planSuspicion(before, before), []);
-    assert.deepEqual(planSuspicion(before, { ...before, nodes: ["n1"] }), ["the node n2"]);
-    assert.deepEqual(planSuspicion(before, { ...before, storages: [] }), ["the storage s"]);
-    assert.deepEqual(planSuspicion(before, { ...before, machines: ["1", "2"] }), []);
-    assert.deepEqual(planSuspicion(before, { ...before, machines: ["1"] }), ["3 of 4 machines"]);
+    assert.deepEqual(gone(before, before), []);
+    assert.deepEqual(gone(before, { ...before, nodes: ["n1"] }), ["the node n2"]);
+    assert.deepEqual(gone(before, { ...before, storages: [] }), ["the storage s"]);
+    assert.deepEqual(gone(before, { ...before, machines: ["1", "2"] }), []);
+    assert.deepEqual(gone(before, { ...before, machines: ["1"] }), ["3 of 4 machines"]);
   });
 
   it("is not what Berth itself took away", () => {
-    assert.deepEqual(planSuspicion(before, { ...before, machines: ["3"], held: [] }), []);
+    assert.deepEqual(gone(before, { ...before, machines: ["3"], held: [] }), []);
   });
 
   it("does not count what Berth took away while the list was still the old one", () => {
@@ -523,15 +670,12 @@ describe("suddenly less", () => {
       typeof extentOf
     >[0];
     const late = extentOf(old, { held: [], left: ["1", "2"] });
-    assert.deepEqual(
-      planSuspicion(late, extentOf({ ...old, machines: [] }, { held: [], left: [] })),
-      [],
-    );
+    assert.deepEqual(gone(late, extentOf({ ...old, machines: [] }, { held: [], left: [] })), []);
   });
 
   it("is not what Berth is taking away, though its Claim is still held", () => {
     const now = { ...before, machines: ["3"], taken: new Set(["1", "2", "4"]) };
-    assert.deepEqual(planSuspicion(before, now), []);
+    assert.deepEqual(gone(before, now), []);
   });
 
   const loose = ["a", "b", "c"].map((id) => ({ id, storage: "s", machine: `m-${id}` }));
@@ -539,33 +683,15 @@ describe("suddenly less", () => {
 
   it("is most of what lay on a storage that is there, and looks empty", () => {
     const none = { ...lay, loose: [], listed: new Set<string>() };
-    assert.deepEqual(planSuspicion(lay, none), ["3 of 3 orphans on the storage s"]);
-    assert.deepEqual(planSuspicion(lay, { ...none, listed: new Set(["a", "b"]) }), []);
+    assert.deepEqual(gone(lay, none), ["3 of 3 orphans on the storage s"]);
+    assert.deepEqual(gone(lay, { ...none, listed: new Set(["a", "b"]) }), []);
   });
 
   it("is not what Berth deleted there, or what a machine has again", () => {
     const none = { ...lay, loose: [], listed: new Set<string>() };
-    assert.deepEqual(planSuspicion(lay, { ...none, taken: new Set(["a", "b"]) }), []);
+    assert.deepEqual(gone(lay, { ...none, taken: new Set(["a", "b"]) }), []);
     const again = { ...none, machines: [...lay.machines, "m-a", "m-b"] };
-    assert.deepEqual(planSuspicion(lay, again), []);
-  });
-
-  it("is believed when it goes on being so", () => {
-    const less = { ...before, storages: [] };
-    const seen = planWatch({}, { now: before, nowMs: 0 });
-    const doubt = planWatch(seen, { now: less, nowMs: 0 });
-    assert.deepEqual(doubt.suspicion?.gone, ["the storage s"]);
-    assert.equal(planWatch(doubt, { now: less, nowMs: 59_999 }), doubt);
-    assert.deepEqual(planWatch(doubt, { now: less, nowMs: 60_000 }), { extent: less });
-  });
-
-  it("is never believed while the list of the same moment shows more", () => {
-    const less = { ...before, machines: [] };
-    const floor = { machines: before.machines, held: before.held };
-    const doubt = planWatch({}, { now: less, floor, nowMs: 0 });
-    assert.deepEqual(doubt.suspicion?.gone, ["4 of 4 machines"]);
-    const still = planWatch(doubt, { now: less, floor, nowMs: 3_600_000 });
-    assert.deepEqual(still.suspicion?.gone, ["4 of 4 machines"]);
+    assert.deepEqual(gone(lay, again), []);
   });
 
   it("is most of the ledger without its objects", () => {
@@ -602,6 +728,8 @@ describe("what is done about an Orphan", () => {
       node: "n1",
       isLongAbsent: false,
       isChosen: false,
+      observation: "seen",
+      decidedFor: "seen",
       ...given,
       spec: { ...spec, ...said },
     });
@@ -622,6 +750,21 @@ describe("what is done about an Orphan", () => {
     assert.equal(plan({ find: undefined, isLongAbsent: true }, { decision: "Keep" }), "remove");
     assert.equal(plan({ isLongAbsent: true }, { decision: "Keep" }), "kept");
     assert.equal(plan({ find: undefined }, { decision: "Destroy" }), "remove");
+  });
+
+  it("destroys nothing that is not what was decided about", () => {
+    const other = { observation: "another" };
+    assert.equal(plan(other, { decision: "Destroy" }), "changed");
+    assert.equal(plan({ decidedFor: undefined }, { decision: "Destroy" }), "changed");
+    assert.equal(plan({ ...other, find: { ...find, allowed: ["Keep"] } }), "undecided");
+    assert.equal(plan(other, { decision: "Keep" }), "kept");
+  });
+
+  it("is over when another thing has the id: nobody has decided about that", () => {
+    const other = { operation, settledAt: 9, observation: "another" };
+    assert.equal(plan(other), "finish");
+    assert.equal(plan({ ...other, decidedFor: undefined }), "vain");
+    assert.equal(plan({ ...other, find: { ...find, kind: "Machine" } }), "vain");
   });
 
   it("is believed only after another listing", () => {

@@ -1,5 +1,5 @@
 import type { Claim, ClaimSpec } from "../../api/index.ts";
-import { imageChecksum, seedIdentity } from "../../hypervisor/index.ts";
+import { imageChecksum, isFollowed, recordedSizes, seedIdentity } from "../../hypervisor/index.ts";
 import type {
   Lock,
   Machine,
@@ -10,9 +10,12 @@ import type {
   SurveyedMachine,
   SurveyedVolume,
 } from "../../hypervisor/index.ts";
+import { guard } from "../../kernel/guard.ts";
 import { isHeld } from "../claims/index.ts";
+import { awaitedVolumes } from "./awaited.ts";
 import { fileFind, huskFind, lockFind, machineFind, volumeFind } from "./evidence.ts";
 import type { Find } from "./find.ts";
+import { holdersLeft, isDiskHolder, isHolding } from "./holders.ts";
 
 /** All that a sweep rests on. */
 export interface SweepInput {
@@ -26,6 +29,9 @@ export interface SweepInput {
   readonly identities: ReadonlySet<string>;
   /** What was seen under Claims whose machine had to be proven, by external id. */
   readonly seen: ReadonlyMap<string, Seen>;
+  /** Every Claim of a file on the system, and whether the very VMImage that it names is there. */
+  readonly files?: readonly Claim[];
+  readonly isFileDeclared?: (claim: ClaimSpec) => boolean;
   /** Names of image files that any VMImage means. */
   readonly imageFiles: ReadonlySet<string>;
   /** Volumes that declared machines take as their disks. */
@@ -55,8 +61,8 @@ export function claimsInDoubt({ survey, claims, isDeclared }: SweepInput): Claim
   const there = new Map(survey.machines.map((machine) => [machine.externalId, machine]));
   return claims.filter(({ spec }) => {
     const machine = there.get(spec.externalId);
-    if (machine === undefined || machine.content === "Other" || isKeeper(spec)) return false;
-    if (isHeld(spec)) return !isDeclared(spec) || isLocked(machine);
+    if (machine === undefined || machine.content === "Other") return false;
+    if (isHeld(spec)) return !isDeclared(spec) || (isLocked(machine) && !isDiskHolder(spec));
     return spec.state === "Released" && machine.content === "Husk";
   });
 }
@@ -69,7 +75,7 @@ export function claimsLetGo({ claims, seen, isDeclared }: SweepInput): Claim[] {
   return claims.filter(({ spec }) => {
     const sight = seen.get(spec.externalId);
     const isMarkedSo = sight?.at === "foreign" && sight.reason === "Released";
-    return isMarkedSo && isHeld(spec) && !isDeclared(spec);
+    return isMarkedSo && isHeld(spec) && guard("orphan-release-undeclared", !isDeclared(spec));
   });
 }
 
@@ -83,18 +89,19 @@ function machineFinds(
   machine: SurveyedMachine,
   claim: Claim | undefined,
 ): Find[] {
-  if (machine.content === "Other" || (claim !== undefined && isKeeper(claim.spec))) return [];
+  if (machine.content === "Other") return [];
   if (claim !== undefined && isHeld(claim.spec)) return heldFinds(input, machine, claim);
   if (machine.content === "Husk") return huskFinds(input, machine, claim);
   const { mark } = machine;
   if (mark === undefined || !isOurMark(input, machine, mark)) return [];
-  return isLetGo(claim, mark) ? [] : [machineFind(machine, { ownership: "Marked", mark })];
+  const isLeft = guard("orphan-not-released", !isLetGo(claim, mark));
+  return isLeft ? [machineFind(machine, { ownership: "Marked", mark })] : [];
 }
 
 /** A person let it go, or forgot it: whatever its mark still says, it is no orphan. */
 function isLetGo(claim: Claim | undefined, { identity }: Mark): boolean {
   if (claim === undefined || claim.spec.state !== "Released") return false;
-  return claim.spec.everStood && claim.spec.identity === identity;
+  return claim.spec.everExisted && claim.spec.identity === identity;
 }
 
 /** The mark of this installation on the very machine that it was made for. A copy is a person's. */
@@ -103,9 +110,13 @@ function isOurMark(
   { externalId, identity }: SurveyedMachine,
   mark: Mark,
 ): boolean {
-  const isWhole = mark.externalId === externalId && mark.identity === identity;
-  const isOurs = mark.installation === installation && mark.state === "Owned";
-  return isOurs && isWhole && !identities.has(mark.identity);
+  return (
+    guard("orphan-marker-of-installation", mark.installation === installation) &&
+    guard("orphan-marker-owned", mark.state === "Owned") &&
+    guard("orphan-marker-of-this-id", mark.externalId === externalId) &&
+    guard("orphan-marker-of-this-vm", mark.identity === identity) &&
+    guard("orphan-marker-undeclared", !identities.has(mark.identity))
+  );
 }
 
 /** A Claim that somebody holds, or held: its object is there or not. */
@@ -117,6 +128,14 @@ function heldFinds(input: SweepInput, machine: SurveyedMachine, claim: Claim): F
     const lock = seen?.at === "ours" ? seen.machine.lock : undefined;
     return lock?.state === "Dead" ? [lockFind(machine, claim, lock)] : [];
   }
+  return leftFinds(input, machine, claim);
+}
+
+/** What is claimed for an object that is gone. A disk-holder VM that holds disks is released. */
+function leftFinds(input: SweepInput, machine: SurveyedMachine, claim: Claim): Find[] {
+  const { spec } = claim;
+  const seen = input.seen.get(spec.externalId);
+  if (isDiskHolder(spec) && holdersLeft({ ...input, claims: [claim] }).some(isHolding)) return [];
   if (seen?.at === "ours") {
     const { machine: whole } = seen;
     const { mark, power, lock } = whole;
@@ -125,11 +144,14 @@ function heldFinds(input: SweepInput, machine: SurveyedMachine, claim: Claim): F
     const ownership = ownershipBy(spec);
     return [machineFind({ ...found, sizeBytes }, { ownership, claim, mark, lock })];
   }
-  return seen?.at === "opaque" ? deadHusk(input, machine, { claim, lock: seen.lock }) : [];
+  if (seen?.at === "opaque") return deadHusk(input, machine, { claim, lock: seen.lock });
+  // Its Claim is held for as long as it is there, so somebody has to hear of it.
+  const isInDoubt = seen?.at === "foreign" && seen.reason === "Husk";
+  return isInDoubt ? [huskFind(machine, { claim, mayUnlock: false })] : [];
 }
 
 /** What goes with it: a volume of another id that it holds is not freed. */
-function ownBytes({ volumes }: Machine): number {
+export function ownBytes({ volumes }: Machine): number {
   return volumes.reduce((sum, { sizeBytes = 0, isOwn }) => sum + (isOwn ? sizeBytes : 0), 0);
 }
 
@@ -138,7 +160,7 @@ function huskFinds(input: SweepInput, machine: SurveyedMachine, claim: Claim | u
   if (claim === undefined || claim.spec.state !== "Released") return [];
   const seen = input.seen.get(claim.spec.externalId);
   if (seen?.at === "opaque") return deadHusk(input, machine, { claim, lock: seen.lock });
-  const isInDoubt = seen?.at === "foreign" && seen.reason === "Husk" && !claim.spec.everStood;
+  const isInDoubt = seen?.at === "foreign" && seen.reason === "Husk" && !claim.spec.everExisted;
   return isInDoubt ? [huskFind(machine, { claim, mayUnlock: false })] : [];
 }
 
@@ -148,22 +170,62 @@ function deadHusk(
   machine: SurveyedMachine,
   { claim, lock }: { readonly claim: Claim; readonly lock: Lock },
 ): Find[] {
-  return lock.state === "Dead" ? [huskFind(machine, { claim, lock, mayUnlock })] : [];
+  const isDead = guard("orphan-placeholder-dead-lock", lock.state === "Dead");
+  return isDead ? [huskFind(machine, { claim, lock, mayUnlock })] : [];
 }
 
 function volumeFinds(input: SweepInput, volume: SurveyedVolume, claim: Claim | undefined): Find[] {
-  if (input.taken.has(volume.volume)) return [];
+  if (!guard("orphan-volume-not-taken", !input.taken.has(volume.volume))) return [];
   const blocks = input.blocked.get(volume.externalId) ?? [];
-  const knowing = input.claims.find(({ spec }) => names(spec, volume.volume));
+  // Of a retired Claim nothing was left: what appears late under its names is reported.
+  const knowing = input.claims.find(({ spec }) => {
+    return spec.state !== "Quarantined" && names(spec, volume);
+  });
   if (knowing !== undefined) {
     // Declared, or let go with its machine; or its object is gone and only the ledger knows it.
-    const isOurs = isStranded(input, knowing.spec);
-    const ownership = ownershipBy(knowing.spec);
-    return isOurs ? [volumeFind(volume, { ownership, claim: knowing, blocks })] : [];
+    const isOurs = isStranded(input, knowing.spec, volume);
+    const ownership = isOwnRecorded(knowing.spec, volume)
+      ? ownershipBy(knowing.spec)
+      : "Unattributed";
+    return guard("orphan-volume-stranded", isOurs)
+      ? [volumeFind(volume, { ownership, claim: knowing, blocks })]
+      : [];
   }
+  const suspect = probableFind(input, volume, blocks);
+  if (suspect !== undefined) return [suspect];
   // The object of a machine that is being made or unmade sees to its own volumes.
   const isSeenTo = claim !== undefined && isHeld(claim.spec) && input.isDeclared(claim.spec);
-  return isSeenTo ? [] : [volumeFind(volume, { blocks })];
+  return guard("orphan-volume-unattended", !isSeenTo) ? [volumeFind(volume, { blocks })] : [];
+}
+
+/** What a failed operation probably left, whether or not its VM exists and is declared. */
+function probableFind(
+  { claims }: SweepInput,
+  volume: SurveyedVolume,
+  blocks: readonly string[],
+): Find | undefined {
+  for (const claim of claims) {
+    const probable = suspected(claim.spec, volume);
+    if (probable === undefined) continue;
+    return volumeFind(volume, {
+      ownership: "Probable",
+      claim,
+      blocks,
+      evidence: probable.evidence,
+    });
+  }
+  return undefined;
+}
+
+type ProbableVolume = NonNullable<ClaimSpec["probableVolumes"]>[number];
+
+export function suspected(
+  { probableVolumes = [] }: ClaimSpec,
+  { volume, node, isShared, sizeBytes }: SurveyedVolume,
+): ProbableVolume | undefined {
+  const found = probableVolumes.find((one) => one.id === volume && (isShared || one.node === node));
+  const isIt = Number(found?.size) === sizeBytes;
+  return guard("orphan-probable-as-recorded", isIt) ? found : undefined;
 }
 
 /**
@@ -172,34 +234,89 @@ function volumeFinds(input: SweepInput, volume: SurveyedVolume, claim: Claim | u
  * from that machine: for somebody who decided about it, or took it over, and did not get to the
  * end. It repeats the mark and proves nothing more.
  */
-function ownershipBy({ state, everStood }: ClaimSpec): "Ours" | "Marked" {
-  return state === "Reserved" && everStood ? "Marked" : "Ours";
+function ownershipBy({ state, everExisted }: ClaimSpec): "Ours" | "Marked" {
+  return state === "Reserved" && everExisted ? "Marked" : "Ours";
 }
 
-function isStranded({ isDeclared }: SweepInput, claim: ClaimSpec): boolean {
-  return isHeld(claim) && !isKeeper(claim) && !isDeclared(claim);
+function isStranded(
+  { isDeclared }: SweepInput,
+  claim: ClaimSpec,
+  { volume }: SurveyedVolume,
+): boolean {
+  if (awaitedVolumes(claim).includes(volume)) return true;
+  return isHeld(claim) && !isDeclared(claim);
 }
 
-/** It holds disks that have to outlive their object: that the object is gone is what it is for. */
-export function isKeeper({ role }: ClaimSpec): boolean {
-  return role === "Keeper";
+/** What a configuration says of a size is rounded. */
+const roundingBytes = 1024 ** 2;
+
+/** A volume of another size than the Claim recorded is another one, which got the name later. */
+function isRecorded({ volumes = [] }: ClaimSpec, { volume, sizeBytes }: SurveyedVolume): boolean {
+  const sizes = recordedSizes(volumes.find(({ id }) => id === volume) ?? {});
+  return sizes.length === 0 || sizes.some((size) => Math.abs(size - sizeBytes) < roundingBytes);
 }
 
-function names({ volumes = [] }: ClaimSpec, volume: string): boolean {
-  return volumes.some(({ id }) => id === volume);
+/** Whether it is the volume that the Claim recorded, and Berth's own. */
+function isOwnRecorded(claim: ClaimSpec, volume: SurveyedVolume): boolean {
+  const isSized = guard("orphan-volume-as-recorded", isRecorded(claim, volume));
+  return isSized && guard("orphan-volume-not-followed", !isFollowedIn(claim, volume));
+}
+
+/** A volume that was only followed may be a person's: it goes when somebody types its id. */
+function isFollowedIn({ volumes = [] }: ClaimSpec, { volume }: SurveyedVolume): boolean {
+  return volumes.some((known) => known.id === volume && isFollowed(known));
+}
+
+/** On a storage that each node has for itself, the same id on another node is another volume. */
+export function names(claim: ClaimSpec, volume: SurveyedVolume): boolean {
+  const { volumes = [], node } = claim;
+  if (isNamedBefore(claim, volume)) return true;
+  const isHere = volume.isShared || node === undefined || node === volume.node;
+  if (!guard("orphan-volume-on-its-node", isHere)) return false;
+  return volumes.some(({ id }) => id === volume.volume);
+}
+
+/** Berth chose its name, and wrote it into the Claim before it was made. */
+function isNamedBefore({ allocation }: ClaimSpec, volume: SurveyedVolume): boolean {
+  if (allocation === undefined) return false;
+  const { volume: named, earlier = [], node } = allocation;
+  const isIts = volume.volume === named || earlier.includes(volume.volume);
+  return isIts && guard("orphan-named-on-its-node", volume.isShared || node === volume.node);
 }
 
 function fileFinds(input: SweepInput, file: SurveyedFile): Find[] {
   const identity = seedIdentity(file.fileName);
   if (identity === undefined) {
-    const isMeant = input.imageFiles.has(file.fileName);
-    return isMeant || imageChecksum(file.fileName) === undefined ? [] : [fileFind(file, {})];
+    return imageFinds(input, file);
   }
-  if (input.identities.has(identity) || isInDrive(input, file)) return [];
+  if (!guard("orphan-seed-ejected", !isInDrive(input, file))) return [];
+  if (!guard("orphan-seed-of-nobody", !input.identities.has(identity))) return [];
   const claim = input.claims.find(({ spec }) => spec.identity === identity);
   if (claim === undefined) return [fileFind(file, { identity })];
-  if (input.isDeclared(claim.spec)) return [];
+  if (!guard("orphan-seed-undeclared", !input.isDeclared(claim.spec))) return [];
   return [fileFind(file, { ownership: ownershipBy(claim.spec), identity, claim })];
+}
+
+/** A file of which the ledger says that Berth brought it, or whose name looks so. */
+function imageFinds(
+  { files = [], imageFiles, isFileDeclared }: SweepInput,
+  file: SurveyedFile,
+): Find[] {
+  if (imageFiles.has(file.fileName) || imageChecksum(file.fileName) === undefined) return [];
+  const claim = files.find(({ spec }) => isClaimOf(spec, file));
+  if (claim === undefined) return [fileFind(file, {})];
+  // Its VMImage removes it, or it was released.
+  const isLeft = isHeld(claim.spec) && isFileDeclared?.(claim.spec) !== true;
+  const ownership = claim.spec.state === "Bound" ? "Ours" : "Unattributed";
+  return guard("orphan-file-undeclared", isLeft) ? [fileFind(file, { ownership, claim })] : [];
+}
+
+function isClaimOf(
+  { file, node }: ClaimSpec,
+  { fileName, storage, ...seen }: SurveyedFile,
+): boolean {
+  const isHere = file?.storage === storage && (node === undefined || node === seen.node);
+  return isHere && file.name === fileName;
 }
 
 /** Whoever's machine that is, and whatever it does: it is found when it was ejected. */

@@ -1,62 +1,100 @@
 import type { Orphan } from "../../api/index.ts";
+import { guard } from "../../kernel/guard.ts";
 import { isHeld } from "../claims/index.ts";
 import type { Connection } from "../hypervisor/index.ts";
 import { isLedgerStranded } from "./extent.ts";
-import type { SweepMemory } from "./memory.ts";
-import { isKeeper } from "./plan.ts";
+import type { Find } from "./find.ts";
+import { isDiskHolder } from "./holders.ts";
+import { observationOf } from "./observation.ts";
+import { recordOf } from "./record.ts";
 import { isDeclared, type SweepDeps } from "./sweep-deps.ts";
 
 /** Kinds that the policy may delete: what holds a person's data only if it is proven ours. */
 const deletable: ReadonlySet<string> = new Set(["Machine", "Volume", "ISO"]);
 
 /**
- * Chooses what the policy lets go until the next sweep: one thing, of those that were not tried yet
- * the one that was found first, then the one that was tried longest ago, so that one that cannot go
- * does not hold up the others. None while anything looks suspicious, or may have looked so before
- * this process began.
+ * Chooses what the policy lets go until the next sweep: one thing, that on which work goes on, or
+ * of those that nothing has stopped yet the one that was found first. Those that cannot go take
+ * turns, so that none holds up the others. None while anything looks suspicious, or did so within
+ * the grace time. All of it follows from what is recorded, so each process chooses the same.
  */
 export function chooseByPolicy(
   connection: Connection,
   deps: SweepDeps,
-  memory: SweepMemory,
+  finds: ReadonlyMap<string, Find>,
 ): string | undefined {
-  if (connection.spec.orphans.policy !== "DeleteOwned") return undefined;
-  if (isQuiet(connection, deps, memory) || isStranded(connection, deps)) return undefined;
-  const { sightings, tried } = memory;
-  const names = candidates(connection, deps, memory).map(({ metadata }) => metadata.name ?? "");
-  const triedMs = (name: string): number => tried.get(name) ?? 0;
-  const firstMs = (name: string): number => sightings.get(name)?.firstMs ?? Infinity;
-  const [chosen] = names.toSorted((a, b) => triedMs(a) - triedMs(b) || firstMs(a) - firstMs(b));
-  const still = names.flatMap((name) => (tried.has(name) ? [[name, triedMs(name)] as const] : []));
-  memory.tried = new Map(still);
-  if (chosen !== undefined) memory.tried = new Map([...still, [chosen, deps.clock.nowMs()]]);
-  return chosen;
+  const { policy, sweepSeconds } = connection.spec.orphans;
+  if (!guard("policy-asked-for", policy !== "Report")) return undefined;
+  if (!guard("policy-after-grace", !isQuiet(connection, deps))) return undefined;
+  if (!guard("policy-ledger-not-stranded", !isStranded(connection, deps))) return undefined;
+  const all = candidates(connection, deps, finds);
+  const begun = all.find(({ status }) => status?.operation && !status.operation.outcome);
+  const [first] = all.filter((orphan) => !isStopped(orphan)).toSorted(byAge);
+  const stopped = all.filter(isStopped).toSorted(byAge);
+  const round = Math.floor(deps.clock.nowMs() / (sweepSeconds * 1000));
+  const chosen = begun ?? first ?? stopped[round % stopped.length];
+  return chosen?.metadata.name;
 }
 
-/** A suspicion of the process before this one is not known here: it may have been just now. */
-function isQuiet({ spec }: Connection, { clock }: SweepDeps, memory: SweepMemory): boolean {
-  const { sinceMs = Infinity, quietUntilMs } = memory;
+/** It was tried, and could not go. */
+function isStopped({ status }: Orphan): boolean {
+  return status?.failure !== undefined || status?.waitingFor !== undefined;
+}
+
+function byAge(left: Orphan, right: Orphan): number {
+  const [a, b] = [ageKey(left), ageKey(right)];
+  return a < b ? -1 : 1;
+}
+
+function ageKey({ metadata, status }: Orphan): string {
+  return `${status?.firstSeenAt ?? metadata.creationTimestamp ?? ""} ${metadata.name ?? ""}`;
+}
+
+/** What was suspicious is recorded. Where nothing is recorded yet, nobody knows what was. */
+function isQuiet({ name, spec }: Connection, { clock, hypervisors }: SweepDeps): boolean {
+  const nowMs = clock.nowMs();
+  const { sinceMs, suspicion } = recordOf(hypervisors.get(name), nowMs);
   const graceMs = spec.orphans.graceSeconds * 1000;
-  return clock.nowMs() < Math.max(quietUntilMs, sinceMs + graceMs);
+  return nowMs - Math.max(sinceMs, suspicion?.sinceMs ?? sinceMs) < graceMs;
 }
 
 function isStranded({ systemId }: Connection, deps: SweepDeps): boolean {
   const all = deps.claims.byIndex("system", systemId);
-  const held = all.filter((claim) => isHeld(claim.spec) && !isKeeper(claim.spec));
+  const held = all.filter((claim) => isHeld(claim.spec) && !isDiskHolder(claim.spec));
   const stranded = held.filter((claim) => !isDeclared(deps, claim.spec));
   return isLedgerStranded(held.length, stranded.length);
 }
 
-function candidates({ name }: Connection, deps: SweepDeps, { finds }: SweepMemory): Orphan[] {
+function candidates(
+  { name, spec: { orphans: said } }: Connection,
+  deps: SweepDeps,
+  finds: ReadonlyMap<string, Find>,
+): Orphan[] {
+  const owned: ReadonlySet<string> = new Set(
+    said.policy === "DeleteProbable" ? ["Ours", "Probable"] : ["Ours"],
+  );
   const orphans = deps.orphans.byIndex("hypervisor", name);
   const kept = new Set(orphans.filter(isKeptMachine).map(({ status }) => status?.claim));
-  return orphans.filter(({ metadata, spec: { decision } }) => {
+  return orphans.filter((orphan) => {
+    const { metadata, spec } = orphan;
+    const { decision } = spec;
     const find = finds.get(metadata.name ?? "");
-    if (find === undefined || decision !== undefined) return false;
-    const isOurs = find.ownership === "Ours" && find.allowed.includes("Destroy");
+    if (find === undefined || !guard("policy-undecided", decision === undefined)) return false;
     // What is left of a machine that a person keeps is kept with it.
-    return isOurs && deletable.has(find.kind) && !kept.has(find.claim);
+    return (
+      guard("policy-as-reported", isAsReported(orphan, find)) &&
+      guard("policy-proven-ours", owned.has(find.ownership)) &&
+      guard("policy-destroy-allowed", find.allowed.includes("Destroy")) &&
+      guard("policy-deletable-kind", deletable.has(find.kind)) &&
+      guard("policy-not-kept", !kept.has(find.claim))
+    );
   });
+}
+
+/** What has been replaced since it was reported is reported first, and is for the next sweep. */
+function isAsReported(orphan: Orphan, find: Find): boolean {
+  const { observation } = orphan.status ?? {};
+  return observation === undefined || observation === observationOf(orphan, find);
 }
 
 /** With a machine all of it is kept, also where somebody took the machine from its disks. */

@@ -1,22 +1,21 @@
-import type { Orphan } from "../../api/index.ts";
 import type { Failure } from "../../hypervisor/index.ts";
 import { again, settled, stalled, type Outcome } from "../../runtime/index.ts";
+import { declarationDigest, type OperationRecord, type Resumed } from "../operations/index.ts";
 import { adopt } from "./adopt.ts";
-import { planOrphan, type OrphanNext } from "./decide.ts";
-import { lookAgain, perform, settle, waitFor, type Settled } from "./effects.ts";
+import { planOrphan, type DecisionInput, type OrphanNext } from "./decide.ts";
+import { perform } from "./effects.ts";
+import { failOrphan, waitsForRetry } from "./failing.ts";
+import { changedText, decidedForOf, observationOf } from "./observation.ts";
 import { orphanName } from "./orphan-name.ts";
+import { endedAtSweep, isToBeListed, settleOperation } from "./settling.ts";
 import { isLongAbsent } from "./sightings.ts";
-import type { OrphanOperation } from "./status.ts";
 import { prepareDestruction, retireClaim } from "./steps.ts";
 import {
-  assumeSlots,
-  dropSlots,
-  failOrphan,
+  forgetOrphan,
   leaveSlots,
   removeOrphan,
   writeOrphan,
   type OrphanDeps,
-  type OrphanMemory,
   type OrphanTurn,
 } from "./turn.ts";
 
@@ -31,101 +30,101 @@ const goneMs = 60 * 60_000;
 export async function reconcileOrphan(key: string, deps: OrphanDeps): Promise<Outcome> {
   const orphan = deps.orphans.get(key);
   if (orphan === undefined || orphan.metadata.deletionTimestamp !== undefined) {
-    deps.memory.delete(key);
-    dropSlots(key, deps);
+    forgetOrphan(key, deps);
     return settled;
   }
   const { hypervisor } = orphan.spec;
   // Of a Hypervisor that is gone nothing can be said any more, and nothing is done.
   if (deps.hypervisors.get(hypervisor) === undefined) return removeOrphan(orphan, deps);
   const reach = deps.connections.of(hypervisor);
-  const sweep = deps.sweeps.of(hypervisor);
-  if (reach.is === "away" || sweep.swept === undefined) return again("Unseen", unseenMs);
+  if (reach.is === "away") return again("Unseen", unseenMs);
   const memory = deps.memory.get(key) ?? {};
   deps.memory.set(key, memory);
   const { connection } = reach;
-  const name = orphanName(connection.systemId, orphan.spec);
-  const find = sweep.finds.get(name);
-  const sighting = sweep.sightings.get(name);
-  const turn: OrphanTurn = { key, deps, memory, connection, sweep, find, sighting, orphan };
-  if (orphan.status?.reclaimed !== undefined) return rememberGone(turn);
-  const waitMs = backoffMs(memory, orphan, deps.clock.nowMs());
-  if (waitMs > 0) return again("Backoff", waitMs);
+  const sweep = deps.sweeps.of(hypervisor);
+  const seen = { find: undefined, sighting: undefined };
+  const turn: OrphanTurn = { key, deps, memory, connection, sweep, ...seen, orphan };
+  observe(turn);
   try {
-    return await settleAndPlan(turn, sweep.swept);
+    return await settleAndPlan(turn);
   } finally {
     leaveSlots(turn);
   }
 }
 
-/** How long a failure still has to rest, unless a person said something else since. */
-function backoffMs({ retry }: OrphanMemory, { metadata }: Orphan, nowMs: number): number {
-  return retry === undefined || retry.generation !== metadata.generation ? 0 : retry.atMs - nowMs;
+/** What the last sweep of this process shows of it. */
+function observe(turn: OrphanTurn): void {
+  const { sweep, connection, orphan } = turn;
+  const name = orphanName(connection.systemId, orphan.spec);
+  turn.find = sweep.finds.get(name);
+  turn.sighting = sweep.sightings.get(name);
 }
 
 /** It was destroyed. What it freed stays readable for a while; then the object goes. */
-async function rememberGone(turn: OrphanTurn): Promise<Outcome> {
-  const { deps, memory, orphan, find } = turn;
-  const nowMs = deps.clock.nowMs();
-  memory.goneAtMs ??= nowMs;
-  const leftMs = memory.goneAtMs + goneMs - nowMs;
+async function rememberGone({ deps, orphan, find }: OrphanTurn): Promise<Outcome> {
+  const { conditions = [] } = orphan.status ?? {};
+  const ready = conditions.find(({ type }) => type === "Ready");
+  const goneAtMs = Date.parse(ready?.lastTransitionTime ?? "") || 0;
+  const leftMs = Math.min(goneAtMs + goneMs - deps.clock.nowMs(), goneMs);
   // The same id again is another thing: a person has to decide about it anew.
   return leftMs <= 0 || find !== undefined ? removeOrphan(orphan, deps) : again("Gone", leftMs);
 }
 
-async function settleAndPlan(turn: OrphanTurn, swept: number): Promise<Outcome> {
-  const settling = await settleOperation(turn);
-  if (settling !== undefined && "type" in settling) return settling;
+/**
+ * What was begun is settled first: a sweep shows what it did only if it begins after its end. A
+ * process that has made no sweep yet makes one then, so it needs to remember none.
+ */
+async function settleAndPlan(turn: OrphanTurn): Promise<Outcome> {
+  const { deps, sweep, connection } = turn;
+  const isGone = turn.orphan.status?.reclaimed !== undefined;
+  const outcome = isGone ? undefined : await settleBegun(turn);
+  if (outcome !== undefined) return outcome;
+  const { operation } = turn;
+  const ended = operation !== undefined && isToBeListed(operation) ? operation.record : undefined;
+  const settledAt = ended && endedAtSweep(turn, ended);
+  if (!(await deps.sweepFor(connection.name)) || sweep.swept === undefined) {
+    return again("Unseen", unseenMs);
+  }
+  observe(turn);
+  return isGone ? rememberGone(turn) : plan(turn, { swept: sweep.swept, ended, settledAt });
+}
+
+interface Settled extends Pick<DecisionInput, "swept" | "settledAt"> {
+  readonly ended: OperationRecord | undefined;
+}
+
+function plan(turn: OrphanTurn, { swept, ended, settledAt }: Settled): Promise<Outcome> {
   const { orphan, find, key, sweep, connection } = turn;
-  const nowMs = turn.deps.clock.nowMs();
   const graceMs = connection.spec.orphans.graceSeconds * 1000;
   const next = planOrphan({
     spec: orphan.spec,
     find,
     swept,
-    operation: orphan.status?.operation,
-    settledAt: settling?.atSweep,
+    operation: ended,
+    settledAt,
     node: orphan.status?.node,
-    isLongAbsent: isLongAbsent(sweep.absences.get(key), { nowMs, graceMs }),
+    isLongAbsent: isLongAbsent(sweep.absences.get(key), { sweptMs: sweep.sweptMs, graceMs }),
     isChosen: sweep.chosen === key,
+    observation: find && observationOf(orphan, find),
+    decidedFor: decidedForOf(orphan)?.observation,
   });
   return act(turn, next);
 }
 
-/** Finds out what became of the open operation: an outcome where the run ends here. */
-async function settleOperation(turn: OrphanTurn): Promise<Outcome | Settled | undefined> {
-  const { memory, orphan, connection } = turn;
-  const operation = orphan.status?.operation;
-  if (operation === undefined) return undefined;
-  if (memory.settled?.operationId === operation.id) return memory.settled;
-  assumeSlots(turn);
-  if (operation.task === undefined) return settleLost(turn, operation);
-  const view = await connection.driver.look(operation.task);
-  switch (view.state) {
-    case "running":
-    case "unknown":
-      return again(operation.step, taskMs);
-    case "succeeded":
-    case "warned":
-      return settle(turn, operation);
-    case "lost":
-      // Where it has ended, whatever it did, listing everything tells.
-      return view.mayRun ? settleLost(turn, operation) : settle(turn, operation, view.cause);
-    case "blocked":
-      return waitFor(turn, view.waitsFor);
-    case "changed":
-      return lookAgain(turn);
-    case "failed":
-      return failOrphan(turn, view.failure);
-  }
+async function settleBegun(turn: OrphanTurn): Promise<Outcome | undefined> {
+  const isRecorded = turn.orphan.status?.operation !== undefined;
+  const waiting = isRecorded ? waitsForRetry(turn) : undefined;
+  return waiting ?? settleOperation(turn);
 }
 
-/** Nobody knows what became of it: until its deadline it may still take effect. */
-function settleLost(turn: OrphanTurn, operation: OrphanOperation): Outcome | Settled {
-  const nowMs = turn.deps.clock.nowMs();
-  const deadlineMs = Date.parse(operation.deadline ?? operation.since);
-  if (nowMs < deadlineMs) return again("Unconfirmed", deadlineMs - nowMs);
-  return settle(turn, operation, "no answer came");
+/**
+ * The policy tried it, could not, and lets another one go meanwhile: why it is still there stays
+ * said, until a person decides something.
+ */
+function isStoppedByPolicy({ orphan, connection }: OrphanTurn): boolean {
+  const { failure } = orphan.status ?? {};
+  const isSame = failure?.declaration === declarationDigest(orphan);
+  return connection.spec.orphans.policy !== "Report" && failure !== undefined && isSame;
 }
 
 /** The one place where what was decided becomes what is done. */
@@ -142,34 +141,37 @@ async function act(turn: OrphanTurn, next: OrphanNext): Promise<Outcome> {
     case "wait":
       return again("Wait", taskMs);
     case "vain":
-      return failOrphan(turn, inVain(turn));
+      return failInVain(turn);
     case "rest":
+      if (next.as === "undecided" && isStoppedByPolicy(turn)) return settled;
       await writeOrphan(turn, { is: next.as });
       return settled;
     case "refuse":
       await writeOrphan(turn, { is: "notAllowed", message: next.message });
       return stalled("NotAllowed");
+    case "changed":
+      await writeOrphan(turn, { is: "changed", message: changedText(orphan, next.find) });
+      return stalled("ChangedSinceDecision");
     case "adopt":
-      return adopt(turn);
+      return waitsForRetry(turn) ?? adopt(turn);
     case "destroy":
-      return destroy(turn, next.byPolicy);
+      return waitsForRetry(turn) ?? destroy(turn, next.byPolicy);
   }
 }
 
 async function destroy(turn: OrphanTurn, byPolicy: boolean): Promise<Outcome> {
-  if (!turn.deps.fence.mayWrite()) return again("Fenced", fencedMs);
+  if (!turn.deps.operations.fence.mayWrite()) return again("Fenced", fencedMs);
   const prepared = await prepareDestruction(turn);
   return perform(turn, prepared, byPolicy ? "DestroyingByPolicy" : "Destroying");
 }
 
 /** It was listed again and is not there: only now is it gone, and its space free. */
 async function finish(turn: OrphanTurn): Promise<Outcome> {
-  const { deps, orphan, connection, memory } = turn;
+  const { deps, orphan, connection } = turn;
   const { kind, externalId, hypervisor: name } = orphan.spec;
   if (!(await retireClaim(turn))) return again("Leftovers", listMs);
   const reclaimedBytes = Number(orphan.status?.size ?? 0);
-  await writeOrphan(turn, { is: "gone", reclaimedBytes });
-  memory.goneAtMs = deps.clock.nowMs();
+  await writeOrphan(turn, { is: "gone", reclaimedBytes }, { failedSteps: [] });
   deps.figures.reclaimed(name, reclaimedBytes);
   const message = `Destroyed ${kind} ${externalId}: ${reclaimedBytes} bytes were reclaimed.`;
   const hypervisor = deps.hypervisors.get(connection.name);
@@ -181,12 +183,24 @@ async function finish(turn: OrphanTurn): Promise<Outcome> {
 }
 
 /** It was listed again, and it is there: what is said of the attempt is what was heard of it. */
-function inVain({ orphan, memory }: OrphanTurn): Failure {
+async function failInVain(turn: OrphanTurn): Promise<Outcome> {
+  const { orphan, operation } = turn;
   const { externalId } = orphan.spec;
-  const cause = memory.settled?.lost;
+  const cause = operation && doubtOf(operation);
   const message =
     cause === undefined
       ? `The hypervisor says that it was destroyed, and it is still there: ${externalId}`
       : `Nobody says how the work that was to destroy it ended, and it is still there: ${externalId}`;
-  return { category: "CreationFailed", message, ...(cause === undefined ? {} : { cause }) };
+  const failure: Failure = {
+    category: "CreationFailed",
+    message,
+    ...(cause === undefined ? {} : { cause }),
+  };
+  return failOrphan(turn, failure, { step: "Destroy", key: operation?.record.key });
+}
+
+/** All that was heard of work of which nobody says how it ended. */
+function doubtOf({ settlement }: Resumed): string | undefined {
+  if (settlement.is !== "doubtful") return undefined;
+  return settlement.outcome === "Lost" ? settlement.failure.cause : "no answer came";
 }

@@ -1,22 +1,28 @@
 import type { Claim } from "../../api/index.ts";
-import { seedIdentity } from "../../hypervisor/index.ts";
+import { mayBeOurs, seedIdentity } from "../../hypervisor/index.ts";
+import { guard } from "../../kernel/guard.ts";
 import { isHeld, type Ledger } from "../claims/index.ts";
 import type { Connection } from "../hypervisor/index.ts";
-import { isKeeper, type SweepInput } from "./plan.ts";
+import { names, suspected, type SweepInput } from "./plan.ts";
 
 /**
- * Claims that are held for nothing: their object is gone, and a whole look shows neither the
- * machine nor a volume or a disc of it. Whoever was to let them go, an Orphan that a person
- * deleted, is gone too. Pure.
+ * Claims that are held for nothing: their object is gone, and a complete survey shows neither the
+ * VM nor a volume or an ISO of it. Whoever was to release them, an Orphan that a person deleted, is
+ * gone too. A volume under the same id that the Claim does not name is somebody else's. Pure.
  */
 export function claimsOfNothing({ claims, survey, isDeclared }: SweepInput): Claim[] {
-  const ids = new Set([...survey.machines, ...survey.volumes].map(({ externalId }) => externalId));
-  const volumes = new Set(survey.volumes.map(({ volume }) => volume));
+  const ids = new Set(survey.machines.map(({ externalId }) => externalId));
   const seeds = new Set(survey.files.map(({ fileName }) => seedIdentity(fileName)));
   return claims.filter(({ spec }) => {
-    if (!isHeld(spec) || isKeeper(spec) || isDeclared(spec)) return false;
-    const isNamed = spec.volumes?.some(({ id }) => volumes.has(id)) === true;
-    return !ids.has(spec.externalId) && !isNamed && !seeds.has(spec.identity);
+    if (!isHeld(spec) || !guard("retire-undeclared", !isDeclared(spec))) return false;
+    const isNamed = survey.volumes.some((volume) => {
+      return names(spec, volume) || suspected(spec, volume) !== undefined;
+    });
+    return (
+      guard("retire-no-vm-listed", !ids.has(spec.externalId)) &&
+      guard("retire-no-volume-listed", !isNamed) &&
+      guard("retire-no-seed-listed", !seeds.has(spec.identity))
+    );
   });
 }
 
@@ -45,9 +51,12 @@ export async function retireUnlessThere(
   { externalId, hasOwner }: Doubt,
 ): Promise<void> {
   const claim = await ledger.read(systemId, externalId);
-  if (claim === undefined || !isHeld(claim.spec) || (await hasOwner(claim))) return;
+  if (claim === undefined || !guard("retire-held-claim", isHeld(claim.spec))) return;
+  if (!guard("retire-ownerless-claim", !(await hasOwner(claim)))) return;
   const seen = await driver.observe(claim.spec, {});
-  if (seen.at !== "absent") return;
+  if (!guard("retire-absent-vm", seen.at === "absent")) return;
   const leftovers = await driver.leftovers(claim.spec);
-  if (leftovers.ok && leftovers.value.length === 0) await ledger.retire(claim);
+  if (!leftovers.ok) return;
+  const isNothingLeft = !leftovers.value.some(mayBeOurs);
+  if (guard("retire-no-leftovers", isNothingLeft)) await ledger.retire(claim);
 }

@@ -4,10 +4,12 @@ import { formatTime } from "../../kernel/clock.ts";
 import type { Condition } from "../../kernel/object.ts";
 import { removeCondition, setCondition, type ConditionState } from "../../runtime/index.ts";
 import { defined, failureText, type StatusFailure } from "../failures/index.ts";
+import { annotationToken, type FailedStep, type OperationRecord } from "../operations/index.ts";
 import type { Find } from "./find.ts";
-import type { Sighting } from "./memory.ts";
+import { decidedForOf, observationOf, seenPart } from "./observation.ts";
+import type { Sighting } from "./sightings.ts";
 
-export type OrphanOperation = NonNullable<OrphanStatus["operation"]>;
+type StatusWaiting = NonNullable<OrphanStatus["waitingFor"]>;
 
 /** How things stand with one Orphan. */
 export type OrphanState =
@@ -19,8 +21,9 @@ export type OrphanState =
       readonly reason: keyof typeof orphanReasons;
       readonly message: string;
     }
-  | { readonly is: "waiting"; readonly name: string }
+  | { readonly is: "waiting"; readonly for: StatusWaiting["kind"]; readonly name: string }
   | { readonly is: "notAllowed"; readonly message: string }
+  | { readonly is: "changed"; readonly message: string }
   | { readonly is: "failed"; readonly failure: StatusFailure; readonly isStalled: boolean }
   | { readonly is: "gone"; readonly reclaimedBytes: number };
 
@@ -28,45 +31,77 @@ export interface OrphanView {
   readonly state: OrphanState;
   readonly find?: Find | undefined;
   readonly sighting?: Sighting | undefined;
-  readonly operation?: OrphanOperation | undefined;
+  readonly operation?: OperationRecord | undefined;
+  readonly failedSteps: readonly FailedStep[];
+  /** The policy lets it go, and for what. */
+  readonly decidedFor?: OrphanStatus["decidedFor"];
 }
 
 const evidenceMax = 16;
 
 /** The whole status after a run. Pure. */
 export function orphanStatusOf(orphan: Orphan, view: OrphanView, nowMs: number): OrphanStatus {
-  const { operation: _operation, failure: _failure, ...kept } = orphan.status ?? {};
+  const {
+    operation: _operation,
+    failure: _failure,
+    failedSteps: _failedSteps,
+    waitingFor: waited,
+    ...kept
+  } = orphan.status ?? {};
   const { generation } = orphan.metadata;
-  const { state, find, sighting, operation } = view;
+  const { state, find, sighting, operation, failedSteps } = view;
   return {
     ...kept,
-    ...(find === undefined ? {} : observedPart(find)),
-    ...sightingPart(kept, sighting),
+    ...(find === undefined ? {} : observedPart(orphan, find)),
+    ...sightingPart(isReplaced(orphan, find) ? {} : kept, sighting),
     ...defined<OrphanStatus>({
       observedGeneration: generation,
+      decidedFor: view.decidedFor ?? decidedForOf(orphan),
       operation,
       failure: state.is === "failed" ? state.failure : undefined,
+      failedSteps: failedSteps.length === 0 ? undefined : [...failedSteps],
+      waitingFor: waitingPart(state, waited, nowMs),
+      handledReconcileAt: annotationToken(orphan.metadata, "reconcileAt"),
       reclaimed: state.is === "gone" ? String(state.reclaimedBytes) : kept.reclaimed,
     }),
     conditions: conditionsOf(orphan, state, nowMs),
   };
 }
 
-function observedPart(find: Find): OrphanStatus {
-  const { ownership, evidence, identity, claim, node, storage, power, sizeBytes } = find;
+/** A wait that goes on keeps its beginning. */
+function waitingPart(
+  state: OrphanState,
+  old: StatusWaiting | undefined,
+  nowMs: number,
+): StatusWaiting | undefined {
+  if (state.is !== "waiting") return undefined;
+  const { for: kind, name } = state;
+  const since = old?.kind === kind ? old.since : formatTime(nowMs);
+  return { kind, name: name.slice(0, 512), since };
+}
+
+function observedPart(orphan: Orphan, find: Find): OrphanStatus {
+  const { ownership, evidence, claim, power, fileName } = find;
   return defined<OrphanStatus>({
+    ...seenPart(find),
+    observation: observationOf(orphan, find),
     ownership,
     evidence: evidence.slice(0, evidenceMax).map((text) => text.slice(0, 512)),
-    identity,
     claim,
-    node,
-    storage,
+    fileName: fileName?.slice(0, 512),
     powerState: power,
-    size: sizeBytes === undefined ? undefined : String(sizeBytes),
     allowedDecisions: [...find.allowed],
     blocks: find.blocks.length === 0 ? undefined : find.blocks.slice(0, evidenceMax),
     command: find.command?.slice(0, 1024),
   });
+}
+
+/** Another thing has the id than the one that was reported. */
+function isReplaced(orphan: Orphan, find: Find | undefined): boolean {
+  const { observation } = orphan.status ?? {};
+  return (
+    find !== undefined && observation !== undefined && observation !== observationOf(orphan, find)
+  );
 }
 
 /** When it was reported is not counted on: that would be a write with every sweep. */
@@ -122,9 +157,11 @@ function statesOf(state: OrphanState): ConditionState[] {
       const message = `Waits for ${state.name}.`;
       return [{ type: Ready, status: "False", reason: orphanReasons.Waiting, message }];
     }
+    case "changed":
     case "notAllowed": {
       const { message } = state;
-      const reason = orphanReasons.NotAllowed;
+      const { ChangedSinceDecision, NotAllowed } = orphanReasons;
+      const reason = state.is === "changed" ? ChangedSinceDecision : NotAllowed;
       return [
         { type: Ready, status: "False", reason, message },
         { type: Stalled, status: "True", reason, message },

@@ -1,44 +1,52 @@
 import { orphanKind } from "../../api/index.ts";
-import type { ClaimSpec, Hypervisor, Orphan, VirtualMachine } from "../../api/index.ts";
+import type {
+  ClaimSpec,
+  Hypervisor,
+  Orphan,
+  OrphanStatus,
+  VirtualMachine,
+} from "../../api/index.ts";
 import type { Client, Informer } from "../../client/index.ts";
-import { categoryPolicies } from "../../hypervisor/index.ts";
-import type { Failure, Fence, Leftover, Machine } from "../../hypervisor/index.ts";
+import type { Failure, Leftover, Machine } from "../../hypervisor/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
-import type { Random } from "../../kernel/random.ts";
 import { ApiError } from "../../kernel/status.ts";
-import {
-  again,
-  nextAttempt,
-  settled,
-  stalled,
-  writeStatus,
-  type EventRecorder,
-  type Outcome,
-  type SlotLease,
-  type Slots,
-} from "../../runtime/index.ts";
+import { settled, writeStatus, type EventRecorder, type Outcome } from "../../runtime/index.ts";
 import type { Ledger, WrittenObjects } from "../claims/index.ts";
-import { describeFailure } from "../failures/index.ts";
-import { slotNames, type Connection, type Connections } from "../hypervisor/index.ts";
+import type { Connection, Connections } from "../hypervisor/index.ts";
+import {
+  failedStepsOf,
+  holders,
+  isDone,
+  isOpen,
+  type FailedStep,
+  type OperationDeps,
+  type OperationRecord,
+  type Resumed,
+  type Settlement,
+} from "../operations/index.ts";
+import type { Reports } from "../reports/index.ts";
 import type { Find } from "./find.ts";
-import type { OrphanFigures, Sighting, SweepMemory, Sweeps } from "./memory.ts";
-import { orphanStatusOf, type OrphanOperation, type OrphanState } from "./status.ts";
+import type { OrphanFigures, SweepMemory, Sweeps } from "./memory.ts";
+import type { Sighting } from "./sightings.ts";
+import { orphanStatusOf, type OrphanState } from "./status.ts";
 
 export interface OrphanDeps {
   readonly client: Client;
   readonly clock: Clock;
-  readonly random: Random;
   readonly connections: Connections;
   readonly ledger: Ledger;
   readonly events: EventRecorder;
-  readonly fence: Fence;
+  /** What happens to operations, and what fails. */
+  readonly reports: Reports;
   readonly figures: OrphanFigures;
   readonly sweeps: Sweeps;
   readonly orphans: WrittenObjects<Orphan>;
-  readonly hypervisors: Informer<Hypervisor>;
-  readonly memory: Map<string, OrphanMemory>;
-  /** The same as those of the machines: a hypervisor does only so much at once. */
-  readonly slots: Slots;
+  readonly hypervisors: Pick<Informer<Hypervisor>, "get">;
+  /** Sweeps a hypervisor, if this process has no whole sweep of it. False: there is none now. */
+  readonly sweepFor: (hypervisor: string) => Promise<boolean>;
+  readonly memory: Map<string, OrphanCache>;
+  /** The same as those of the VMs: a hypervisor does only so much at once. */
+  readonly operations: OperationDeps;
   readonly wake: (name: string) => void;
   /** Whether machines may be destroyed at all: not while their kind goes away. */
   readonly mayDestroy: () => Promise<boolean>;
@@ -54,112 +62,106 @@ export interface OrphanDeps {
   readonly destroyed: (hypervisor: string, externalId: string) => void;
 }
 
-/** What a process remembers of an Orphan between runs. All of it can be lost. */
-export interface OrphanMemory {
-  /** The operation whose work is over, and how many sweeps had begun by then. */
-  settled?: {
-    readonly operationId: string;
-    readonly atSweep: number;
-    /** Nobody said how it ended: all that was heard of it. */
-    readonly lost?: string;
-  };
-  /** Not before, unless a person says something else. */
-  retry?: { readonly atMs: number; readonly generation: number };
-  /** Since when it is known to be destroyed. */
-  goneAtMs?: number;
-  /** The slots of its work, while that goes on. */
-  lease?: SlotLease;
-  /** What it waits for, and how often it has looked. */
-  waits?: { readonly name: string; readonly times: number };
+/**
+ * What a process keeps of an Orphan between turns. All of it can be lost before any turn: that only
+ * costs a further sweep.
+ */
+export interface OrphanCache {
+  /** The operation that is known to have ended, and how many sweeps had begun by then. */
+  ended?: { readonly id: string; readonly atSweep: number };
 }
 
 /** One run. `orphan` becomes newer as it is written. */
 export interface OrphanTurn {
   readonly key: string;
   readonly deps: OrphanDeps;
-  readonly memory: OrphanMemory;
+  readonly memory: OrphanCache;
   readonly connection: Connection;
   readonly sweep: SweepMemory;
-  readonly find: Find | undefined;
-  readonly sighting: Sighting | undefined;
+  /** What the last sweep showed. Absent also where this process has made none yet. */
+  find: Find | undefined;
+  sighting: Sighting | undefined;
   orphan: Orphan;
-  /** It stands in line for slots. */
+  /** The operation in the status, and what became of it. */
+  operation?: Resumed | undefined;
+  /** It is in line for slots. */
   isInLine?: boolean;
 }
 
-/** Takes the slots of its work; false: they are taken, and it is woken when its turn has come. */
-export function takeSlots(turn: OrphanTurn, node: string | undefined): boolean {
-  const { deps, key, memory, connection } = turn;
-  memory.lease?.release();
-  const names = slotNames(connection, node, undefined);
-  const lease = deps.slots.tryAcquire(names, holderOf(key), { wake: () => deps.wake(key) });
-  turn.isInLine = lease === "waiting";
-  if (lease === "waiting") return false;
-  memory.lease = lease;
-  return true;
+/** Where nothing goes on any more, and it is not in line, it needs no slot. */
+export function leaveSlots({ deps, key, operation, orphan, isInLine }: OrphanTurn): void {
+  const isRecorded = orphan.status?.operation !== undefined;
+  const goesOn = isRecorded && (operation === undefined || isOpen(operation.settlement));
+  if (!goesOn && isInLine !== true) deps.operations.slots.leave(holders.orphan(key));
 }
 
-/** Work that an earlier process began takes its slots all the same. */
-export function assumeSlots({ deps, key, memory, connection, orphan }: OrphanTurn): void {
-  const names = slotNames(connection, orphan.status?.node, undefined);
-  memory.lease ??= deps.slots.assume(names, holderOf(key));
+/** Of an Orphan that does not exist any more. */
+export function forgetOrphan(
+  key: string,
+  { memory, operations }: Pick<OrphanDeps, "memory" | "operations">,
+): void {
+  memory.delete(key);
+  operations.memory.forget(holders.orphan(key));
+  operations.slots.leave(holders.orphan(key));
 }
 
-/** Where nothing goes on any more, and it does not stand in line, it needs no slot. */
-export function leaveSlots({ deps, key, memory, orphan, isInLine }: OrphanTurn): void {
-  const open = orphan.status?.operation?.id;
-  const goesOn = open !== undefined && memory.settled?.operationId !== open;
-  if (goesOn || isInLine === true) return;
-  dropSlots(key, deps);
-  delete memory.lease;
-}
-
-/** Of an Orphan that is no more. */
-export function dropSlots(key: string, { slots }: Pick<OrphanDeps, "slots">): void {
-  slots.leave(holderOf(key));
-}
-
-/** Beside the machines, which are known by their namespace and name. */
-function holderOf(key: string): string {
-  return `orphan ${key}`;
+/** What is written beside the state. */
+export interface OrphanWrite {
+  /** Absent: the record that is there, for as long as something rests on it. */
+  readonly operation?: OperationRecord;
+  readonly failedSteps?: readonly FailedStep[];
+  readonly decidedFor?: OrphanStatus["decidedFor"];
 }
 
 /** Writes the status, if it says something new. */
 export async function writeOrphan(
   turn: OrphanTurn,
   state: OrphanState,
-  operation?: OrphanOperation,
+  { operation = keptRecord(turn, state), failedSteps, decidedFor }: OrphanWrite = {},
 ): Promise<void> {
-  const { deps, find, sighting } = turn;
-  const view = { state, find, sighting, operation };
-  const status = orphanStatusOf(turn.orphan, view, deps.clock.nowMs());
+  const { deps, find, sighting, orphan } = turn;
+  const counted = failedSteps ?? failedStepsOf(orphan);
+  const view = { state, find, sighting, operation, failedSteps: counted, decidedFor };
+  const status = orphanStatusOf(orphan, view, deps.clock.nowMs());
   const objects = deps.client.of(orphanKind);
-  turn.orphan = deps.orphans.note(await writeStatus<Orphan>(objects, turn.orphan, status));
+  turn.orphan = deps.orphans.note(await writeStatus<Orphan>(objects, orphan, status));
 }
 
-/** Says what failed and what comes next, by the one table of policies. */
-export async function failOrphan(turn: OrphanTurn, failure: Failure): Promise<Outcome> {
-  const { deps, memory, orphan } = turn;
-  const old = orphan.status?.failure;
-  const policy = categoryPolicies[failure.category];
-  const isCounted = policy.next === "retry" || policy.next === "look";
-  const isSame = old?.category === failure.category && isCounted;
-  const attempts = isSame ? old.attempts + 1 : 1;
-  const next = nextAttempt(policy, attempts, deps.random);
-  const nowMs = deps.clock.nowMs();
-  const isRetried = isCounted && next.type === "retry";
-  const nextRetryMs = isRetried ? nowMs + next.afterMs : undefined;
-  const described = describeFailure(failure, { nowMs, old, attempts, nextRetryMs });
-  await writeOrphan(turn, { is: "failed", failure: described, isStalled: next.type === "stall" });
-  if (next.type === "stall") return stalled(failure.category);
-  memory.retry = { atMs: nowMs + next.afterMs, generation: orphan.metadata.generation ?? 0 };
-  return again(failure.category, next.afterMs);
+/**
+ * The record stays in the status until its outcome is known. What was blocked or met something
+ * changed stays while it waits, with that outcome: its next attempt is paced by it. A VM that was
+ * released to be adopted is found by no sweep: only the record says that it was.
+ */
+function keptRecord(
+  { operation, orphan }: OrphanTurn,
+  state: OrphanState,
+): OperationRecord | undefined {
+  const record = orphan.status?.operation;
+  if (operation === undefined || record === undefined) return record;
+  const { settlement } = operation;
+  if (isOpen(settlement)) return record;
+  const outcome = restingOutcome(record, settlement, state);
+  return outcome && { ...record, outcome };
+}
+
+/** How an operation ended, where the next one rests on it. */
+function restingOutcome(
+  { step }: OperationRecord,
+  settlement: Settlement,
+  { is }: OrphanState,
+): OperationRecord["outcome"] {
+  const isWaiting = is === "waiting";
+  const isReleased = step === "Release" && isDone(settlement);
+  if (isReleased && (isWaiting || is === "failed")) return "Done";
+  if (!isWaiting) return undefined;
+  if (settlement.is === "blocked") return "Blocked";
+  return settlement.is === "ended" && settlement.outcome === "Changed" ? "Changed" : undefined;
 }
 
 /** Deletes this very version of the object. It does nothing to the hypervisor. */
 export async function removeOrphan(
   { metadata }: Orphan,
-  deps: Pick<OrphanDeps, "client" | "orphans" | "memory" | "slots">,
+  deps: Pick<OrphanDeps, "client" | "orphans" | "memory" | "operations">,
 ): Promise<Outcome> {
   const { name = "", uid = "", resourceVersion = "" } = metadata;
   try {
@@ -169,7 +171,6 @@ export async function removeOrphan(
     if (!(error instanceof ApiError) || error.code !== 404) throw error;
   }
   deps.orphans.forget(name);
-  deps.memory.delete(name);
-  dropSlots(name, deps);
+  forgetOrphan(name, deps);
   return settled;
 }

@@ -1,36 +1,49 @@
 import { isHeld } from "../claims/index.ts";
 import type { Connection } from "../hypervisor/index.ts";
-import { extentOf, extentOfSurvey, missingFrom, planSuspicion, type Extent } from "./extent.ts";
+import { expectedExtent } from "./expected.ts";
+import { extentOf, extentOfSurvey, goneFrom, missingFrom, type Extent } from "./extent.ts";
 import type { Find } from "./find.ts";
-import { suspicionText, type SweepMemory, type Watch } from "./memory.ts";
 import type { SweepInput } from "./plan.ts";
+import { recordOf, writeRecord, type Suspicion } from "./record.ts";
+import { isBelieved, isCovered, planSuspicion, type Lack } from "./suspicion.ts";
 import type { SweepDeps } from "./sweep-deps.ts";
+import { suspicionText } from "./trouble.ts";
 
-/** Looks that are so far apart and show the same are believed. */
-const believeMs = 60_000;
+/** How much is there. */
+export interface Listed {
+  readonly extent: Extent;
+  readonly isBelieved: boolean;
+}
 
-/** Whether the list that each tick reads shows suddenly much less. */
-export function isListSuspicious(
-  connection: Connection,
-  deps: SweepDeps,
-  memory: SweepMemory,
-): boolean {
+const nothing: Extent = { machines: [], nodes: [], storages: [], held: [] };
+
+/** How much the list that each tick reads shows, and whether that is suddenly much less. */
+export async function noteList(connection: Connection, deps: SweepDeps): Promise<Listed> {
+  const memory = deps.sweeps.of(connection.name);
   const known = knownOf(connection, deps, memory.list);
   const now = { ...extentOf(connection.inventory, known), taken: known.taken };
-  memory.list = noted(connection, deps, { memory, watch: memory.list, now });
-  deps.figures.suspicious(connection.name, deps.clock.nowMs() < memory.quietUntilMs);
-  return memory.list.suspicion !== undefined;
+  const before = memory.list;
+  memory.list = now;
+  // Volumes and files are in no such list.
+  const { loose: _loose, ...expected } = expectedOf(connection, deps, now);
+  const sudden = before === undefined ? [] : goneFrom(before, now);
+  const standing = goneFrom(expected, now);
+  return {
+    extent: now,
+    isBelieved: await note(connection, deps, { standing, sudden, of: "List" }),
+  };
 }
 
 /**
- * Whether a sweep shows suddenly much less: than the sweep before, or than the list that each tick
- * reads. While it shows much less than that list, which is only seconds old, it is not believed.
+ * Whether a sweep can be believed: it shows not suddenly much less than the sweep before, or than
+ * the list that each tick reads. While it shows much less than that list, which is only seconds
+ * old, it is not believed.
  */
-export function isSurveySuspicious(
+export async function noteSurvey(
   connection: Connection,
   deps: SweepDeps,
-  { input, found }: { readonly input: SweepInput; readonly found: readonly Find[] },
-): boolean {
+  { list, input, found }: { list: Extent; input: SweepInput; found: readonly Find[] },
+): Promise<boolean> {
   const memory = deps.sweeps.of(connection.name);
   const { held, taken } = knownOf(connection, deps, memory.list);
   const extent = extentOfSurvey(input.survey, found);
@@ -39,21 +52,30 @@ export function isSurveySuspicious(
   const named = declared.flatMap(({ spec }) => (spec.volumes ?? []).map(({ id }) => id));
   const listed = new Set([...extent.listed, ...named]);
   const now = { ...extent, listed, held, taken };
-  const { extent: list } = memory.list;
-  const floor = list && { machines: list.machines, held: list.held };
-  memory.survey = noted(connection, deps, { memory, watch: memory.survey, now, floor });
-  return memory.survey.suspicion !== undefined;
+  const before = memory.survey;
+  memory.survey = now;
+  const floor = { ...nothing, machines: list.machines, held: list.held };
+  const short = goneFrom(floor, now).map((one) => ({ ...one, kind: "Survey" }) as const);
+  // What else objects say is there, the list was compared with.
+  const { loose = [] } = expectedOf(connection, deps, now);
+  const standing = [...goneFrom({ ...nothing, loose }, now), ...short];
+  const sudden = before === undefined ? [] : goneFrom(before, now);
+  return note(connection, deps, { standing, sudden, of: "Survey" });
+}
+
+function expectedOf(connection: Connection, deps: SweepDeps, now: Extent): Extent {
+  const record = recordOf(deps.hypervisors.get(connection.name), deps.clock.nowMs());
+  return expectedExtent(connection, deps, { now, record });
 }
 
 /** What Berth holds, let go, and takes away, as far as it concerns how much is there. */
 function knownOf(
   { name, systemId }: Connection,
   { ledger, orphans, vms }: SweepDeps,
-  watch: Watch,
+  before: Extent | undefined,
 ): { held: string[]; left: string[]; taken: Set<string> } {
-  const heldBefore = (watch.suspicion?.extent ?? watch.extent)?.held ?? [];
   const held = ledger.heldOn(systemId).map(({ externalId }) => externalId);
-  const left = missingFrom(held, [...ledger.idsOn(systemId), ...heldBefore]);
+  const left = missingFrom(held, [...ledger.idsOn(systemId), ...(before?.held ?? [])]);
   const leaving = vms.byIndex("hypervisor", name).flatMap(({ metadata, status }) => {
     return metadata.deletionTimestamp === undefined ? [] : (status?.externalId ?? []);
   });
@@ -64,41 +86,34 @@ function knownOf(
   return { held, left, taken: new Set([...leaving, ...destroyed]) };
 }
 
-interface Look {
-  readonly memory: SweepMemory;
-  readonly watch: Watch;
-  readonly now: Extent;
-  /** What has to be there, whatever a look of this kind showed before. */
-  readonly floor?: Pick<Extent, "machines" | "held"> | undefined;
-}
-
-/** Compares one look with those before, and tells it where less is there. */
-function noted(
+/** Records what one look lacks, and tells it where that is news. Resolves with what is believed. */
+async function note(
   { name, spec }: Connection,
-  { clock, events, hypervisors }: SweepDeps,
-  { memory, watch, now, floor }: Look,
-): Watch {
-  const nowMs = clock.nowMs();
-  const next = planWatch(watch, { now, floor, nowMs });
-  if (next.suspicion === undefined || next.suspicion === watch.suspicion) return next;
-  memory.quietUntilMs = nowMs + spec.orphans.graceSeconds * 1000;
-  memory.chosen = undefined;
-  const message = suspicionText(next.suspicion.gone);
-  const isTold = watch.suspicion !== undefined && message === suspicionText(watch.suspicion.gone);
-  const hypervisor = isTold ? undefined : hypervisors.get(name);
-  if (hypervisor) events.event(hypervisor, { type: "Warning", reason: "SuspiciousSweep", message });
-  return next;
+  deps: SweepDeps,
+  lack: Pick<Lack, "standing" | "sudden" | "of">,
+): Promise<boolean> {
+  const nowMs = deps.clock.nowMs();
+  const graceMs = spec.orphans.graceSeconds * 1000;
+  const record = recordOf(deps.hypervisors.get(name), nowMs);
+  const { suspicion: before } = record;
+  const suspicion = planSuspicion(before, { ...lack, nowMs, graceMs });
+  if (suspicion !== before) await writeRecord(deps, name, { ...record, suspicion });
+  if (suspicion !== undefined && suspicion.sinceMs !== before?.sinceMs) {
+    deps.sweeps.of(name).chosen = undefined;
+    tell(deps, name, { before, suspicion });
+  }
+  const isQuiet = suspicion !== undefined && nowMs - suspicion.sinceMs < graceMs;
+  deps.figures.suspicious(name, isQuiet);
+  return suspicion === undefined || isBelieved(suspicion, { nowMs, of: lack.of });
 }
 
-/** What is believed after another look. What goes on being so is believed after a while. Pure. */
-export function planWatch(
-  watch: Watch,
-  { now, floor, nowMs }: Pick<Look, "now" | "floor"> & { readonly nowMs: number },
-): Watch {
-  const old = watch.suspicion?.extent ?? watch.extent ?? now;
-  const gone = planSuspicion({ ...old, ...floor }, now);
-  if (gone.length > 0) return { ...watch, suspicion: { sinceMs: nowMs, gone, extent: now } };
-  const { suspicion } = watch;
-  const isBelieved = suspicion === undefined || nowMs - suspicion.sinceMs >= believeMs;
-  return isBelieved ? { extent: now } : watch;
+function tell(
+  { hypervisors, events }: SweepDeps,
+  name: string,
+  { before, suspicion }: { before: Suspicion | undefined; suspicion: Suspicion },
+): void {
+  const isNews = suspicion.gone.some((one) => !isCovered(one, before?.gone ?? []));
+  const hypervisor = isNews ? hypervisors.get(name) : undefined;
+  const message = suspicionText(suspicion.gone);
+  if (hypervisor) events.event(hypervisor, { type: "Warning", reason: "SuspiciousSweep", message });
 }

@@ -114,7 +114,7 @@ describe("the metrics of objects", () => {
       objectOf("Orphan", "b", orphan()),
       objectOf("Orphan", "c", orphan("Keep")),
       objectOf("Orphan", "gone", orphan(undefined, { reclaimed: "1024" })),
-      objectOf("Claim", "d", { spec: { state: "Bound" } }),
+      objectOf("Claim", "d", { spec: { target: "VM", state: "Bound" } }),
       objectOf("Hypervisor", "pve", { status: { conditions: [condition("Ready=True", 1)] } }),
       objectOf("Hypervisor", "lab", { status: { conditions: [condition("Ready=False", 1)] } }),
     );
@@ -122,7 +122,7 @@ describe("the metrics of objects", () => {
       'berth_orphans{hypervisor="pve",kind="Volume",ownership="Ours",decision="None"} 2',
       'berth_orphan_bytes{hypervisor="pve",kind="Volume",ownership="Ours",decision="None"} 2048',
       'berth_orphans{hypervisor="pve",kind="Volume",ownership="Ours",decision="Keep"} 1',
-      'berth_claims{state="Bound"} 1',
+      'berth_claims{target="VM",state="Bound"} 1',
       'berth_hypervisor_up{hypervisor="pve"} 1',
       'berth_hypervisor_up{hypervisor="lab"} 0',
     ]) {

@@ -1,4 +1,4 @@
-import type { Orphan } from "../../api/index.ts";
+import type { Claim, Orphan } from "../../api/index.ts";
 import type { Informer } from "../../client/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { KubeObject } from "../../kernel/object.ts";
@@ -104,7 +104,7 @@ function declareGauges(metrics: Metrics) {
       "ownership",
       "decision",
     ]),
-    claims: gauge("berth_claims", "Claims on machines, by state.", ["state"]),
+    claims: gauge("berth_claims", "Claims, by what they are for and state.", ["target", "state"]),
     up: gauge("berth_hypervisor_up", "Whether a Hypervisor can be used: 1 or 0.", ["hypervisor"]),
   };
 }
@@ -161,7 +161,7 @@ function countObject(tallies: Tallies, object: KubeObject, moment: Moment): void
     case "Orphan":
       return countOrphan(tallies, object);
     case "Claim":
-      return tallies.claims.add({ state: claimState(object) });
+      return tallies.claims.add(claimLabels(object));
     case "Hypervisor":
       return countHypervisor(tallies, object);
   }
@@ -208,9 +208,10 @@ function countOrphan(tallies: Tallies, object: KubeObject): void {
   tallies.orphanBytes.add(labels, Number(size ?? 0) || 0);
 }
 
-function claimState(object: KubeObject): string {
-  // cast: the server admits no Claim without a state.
-  return (object["spec"] as { readonly state: string }).state;
+function claimLabels(object: KubeObject): { readonly target: string; readonly state: string } {
+  // cast: the server admits nothing else as a Claim.
+  const { target, state } = (object as unknown as Claim).spec;
+  return { target, state };
 }
 
 /** Each time that an object becomes Ready, how long it was not. */

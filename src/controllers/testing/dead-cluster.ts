@@ -79,7 +79,7 @@ function watched(
     system: () => slow(() => driver.system()),
     inventory: () => slow(() => driver.inventory()),
     observe: (claim, hints) => slow(() => driver.observe(claim, hints)),
-    propose: (avoid) => slow(() => driver.propose(avoid)),
+    propose: (avoid, first) => slow(() => driver.propose(avoid, first)),
     preflight: (draft) => slow(() => driver.preflight(draft)),
     begin: (operation, fence) => slow(() => driver.begin(operation, fence)),
     look: (task) => slow(() => driver.look(task)),

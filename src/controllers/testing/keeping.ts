@@ -67,7 +67,7 @@ export async function ready(
 /** A keeper that is claimed: it is let go or destroyed before anything rests. */
 export async function hasKeeper({ world }: SimulatedWorld): Promise<boolean> {
   const claims = await listClaims(world.client);
-  return claims.some(({ spec: { role, state } }) => role === "Keeper" && isHeld(state));
+  return claims.some(({ spec: { role, state } }) => role === "DiskHolder" && isHeld(state));
 }
 
 function isHeld(state: string): boolean {
@@ -92,12 +92,14 @@ export async function remove(
 /** The one keeper, let go, with what it keeps. */
 export async function keeper(stage: SimulatedWorld): Promise<ClaimSpec> {
   const claims = (await listClaims(stage.world.client)).map((claim) => claim.spec);
-  const keepers = claims.filter(({ role, state }) => role === "Keeper" && state !== "Quarantined");
+  const keepers = claims.filter(
+    ({ role, state }) => role === "DiskHolder" && state !== "Quarantined",
+  );
   assert.equal(keepers.length, 1, JSON.stringify(claims, undefined, 1));
   const [one] = keepers;
   assert.ok(one);
   assert.equal(one.state, "Released");
-  const stray = claims.filter(({ role, state }) => role === "Machine" && isHeld(state));
+  const stray = claims.filter(({ role, state }) => role === "VM" && isHeld(state));
   assert.deepEqual(stray, []);
   return one;
 }

@@ -1,4 +1,4 @@
-import { annotations, virtualMachineKind } from "../../api/index.ts";
+import { annotations, hypervisorKind, orphanKind, virtualMachineKind } from "../../api/index.ts";
 import type { VirtualMachine } from "../../api/index.ts";
 import type { Client } from "../../client/index.ts";
 import type { ProxmoxModel } from "../../sim/index.ts";
@@ -18,14 +18,19 @@ export interface PersonsPlace {
 
 /**
  * A person does what Berth says, and only then: restarts a machine that waits for that, approves a
- * plan that is shown, and clears a lock, which no token may break.
+ * plan that is shown and the removal of what is in the way and probably Berth's, and clears a lock,
+ * which no token may break.
  */
 export async function doAsTold({ client, proxmox, ours }: PersonsPlace): Promise<void> {
   const vm = await getVm(client, sagaName);
   if (vm === undefined || vm.metadata.deletionTimestamp === undefined) await answer(client, vm);
-  const { failure } = vm?.status ?? {};
-  if (failure?.category !== "LockError") return;
-  for (const id of ours) {
+  const category = vm?.status?.failure?.category;
+  if (category === "OrphanedVolumes") await approveProbable(client);
+  if (category === "LockError") clearLocks(proxmox, ours);
+}
+
+function clearLocks(proxmox: ProxmoxModel, ids: readonly string[]): void {
+  for (const id of ids) {
     if (isHusk(proxmox, id)) destroyByHand(proxmox, id);
     else proxmox.setLock(Number(id), undefined);
   }
@@ -75,4 +80,21 @@ export function destroyByHand(proxmox: ProxmoxModel, id: string): void {
   proxmox.removeGuestFile(Number(id));
   for (const pool of pools) pool.vms = pool.vms.filter((member) => member !== Number(id));
   Reflect.deleteProperty(ha, `vm:${id}`);
+}
+
+/** `berth orphans destroy ID`, for every volume that an Orphan reports as probably Berth's. */
+export async function approveProbable(client: Client): Promise<void> {
+  const { items } = await client.of(orphanKind).list();
+  for (const { metadata, spec, status } of items) {
+    if (status?.ownership !== "Probable" || spec.decision !== undefined) continue;
+    if (status.allowedDecisions?.includes("Destroy") !== true) continue;
+    const merge = { spec: { decision: "Destroy", confirm: spec.externalId } };
+    await client.of(orphanKind).patch({ name: metadata.name ?? "" }, { merge });
+  }
+}
+
+/** Somebody wants to hear at once of what is left, instead of after the usual hour. */
+export async function reportAtOnce(client: Client): Promise<void> {
+  const merge = { spec: { orphans: { graceSeconds: 60, sweepSeconds: 60 } } };
+  await client.of(hypervisorKind).patch({ name: "model" }, { merge });
 }

@@ -5,11 +5,13 @@ import type { PveReply, PveRequest, Send } from "../../drivers/proxmox/index.ts"
 import type { HypervisorDriver } from "../../hypervisor/index.ts";
 import type { ProxmoxModel } from "../../sim/index.ts";
 import {
+  approveProbable,
   destroyByHand,
   doAsTold,
   isHusk,
   isPausedNow,
   pauseByHand,
+  reportAtOnce,
   sagaAt,
   sagaName,
 } from "./saga-person.ts";
@@ -88,6 +90,8 @@ export function effectsOf(trouble: Trouble, calm: Undisturbed): number {
 
 const name = sagaName;
 const at = sagaAt;
+/** How often a person looks at what Berth reports. */
+const lookMs = 10_000;
 /** Troubles that do not strike at a request. */
 const elsewhere: ReadonlySet<Trouble> = new Set(["repeat", "step fails", "worker killed"]);
 
@@ -203,7 +207,8 @@ class Life {
     return {
       guests: files.toSorted(),
       volumes: stored.toSorted(),
-      pools: structuredClone(pools),
+      // The epoch of an installation stays for as long as the installation does.
+      pools: structuredClone(pools.filter(({ poolid }) => !poolid.startsWith("berth-epoch-"))),
       ha: structuredClone(ha),
     };
   }
@@ -265,7 +270,9 @@ class Life {
     if (all.length <= 1) return;
     const claims = (await listClaims(this.world.client)).map(({ spec }) => spec);
     // What was let go is nobody's any more.
-    const others = claims.filter(({ role, state }) => role === "Keeper" || state === "Released");
+    const others = claims.filter(
+      ({ role, state }) => role === "DiskHolder" || state === "Released",
+    );
     const ours = all.filter((id) => !others.some(({ externalId }) => externalId === id));
     assert.ok(ours.length <= 1, this.told(`more than one machine: ${ours.join()}`));
   }
@@ -288,6 +295,32 @@ class Life {
       assert.equal(claim?.state, "Released", this.told(`nobody knows of the machine ${id}`));
       destroyByHand(this.proxmox, id);
     }
+    await this.#clearProbable();
+  }
+
+  /**
+   * What a dead worker left on ZFS nothing proves to be Berth's. It has to be in a Claim, and Berth
+   * reports it by an Orphan, by which a person approves that Berth removes it.
+   */
+  async #clearProbable(): Promise<void> {
+    const { client } = this.world;
+    const hasNone = async (): Promise<boolean> => {
+      const claims = await listClaims(client);
+      return claims.every(({ spec }) => (spec.probableVolumes ?? []).length === 0);
+    };
+    if (await hasNone()) return;
+    await reportAtOnce(client);
+    this.#program = this.world.start({ web: webOf(this.world.clock) });
+    const { clock } = this.world;
+    let nextMs = 0;
+    const isClear = await until(this.world, async () => {
+      if (clock.monotonicMs() < nextMs) return false;
+      nextMs = clock.monotonicMs() + lookMs;
+      await approveProbable(client);
+      return hasNone();
+    });
+    this.#program.crash();
+    assert.ok(isClear, this.told("what is probably Berth's is not reported or does not go"));
   }
 
   async #send(request: PveRequest, send: Send): Promise<PveReply> {

@@ -23,14 +23,17 @@ const token = { id: tokenId, secret: tokenSecret };
 interface Simulated {
   readonly model: ProxmoxModel;
   readonly driver: () => HypervisorDriver;
-  /** Every request so far. */
+  /** Every request so far but those for the epoch, which each start of Berth makes. */
   readonly requests: PveRequest[];
+  readonly epochRequests: PveRequest[];
   readonly wire: Send;
 }
 
 /** How a simulated cluster differs from the usual one. */
 export interface StageOptions extends Pick<ModelOptions, "timing" | "fetch"> {
   readonly nodes?: readonly string[];
+  /** How far the clocks of all nodes are ahead of Berth's. */
+  readonly clockAheadMs?: number;
   /** Root's login, for unlocking. */
   readonly unlock?: UnlockAccount;
   /** Stands between driver and model: it may lose, change or hold a reply. */
@@ -46,6 +49,7 @@ function simulateProxmox(
   {
     between,
     unlock,
+    clockAheadMs = 0,
     around = (driver) => driver,
     nodes = ["pve1", "pve2", "pve3"],
     ...unusual
@@ -53,14 +57,18 @@ function simulateProxmox(
 ): Simulated {
   const options = { release, nodes, clock, random, password: "secret", tokenSecret };
   const model = new ProxmoxModel({ state: smallCluster(options), clock, random, ...unusual });
+  model.cluster.setClocks(clockAheadMs);
   const requests: PveRequest[] = [];
+  const epochRequests: PveRequest[] = [];
   const wire = sendTo(model, token);
   const send: Send = (request) => {
-    requests.push(request);
+    const isForEpoch = /^\/pools(\/berth-epoch-|$)/.test(request.path);
+    (isForEpoch ? epochRequests : requests).push(request);
     return between === undefined ? wire(request) : between(request, wire);
   };
-  const driver = (): HypervisorDriver => around(proxmoxDriver({ send, tokenId, random, unlock }));
-  return { model, requests, wire, driver };
+  const made = { send, tokenId, clock, random, unlock };
+  const driver = (): HypervisorDriver => around(proxmoxDriver(made));
+  return { model, requests, epochRequests, wire, driver };
 }
 
 /** What somebody else does with a token of all rights; the task that it began may go on. */
@@ -75,8 +83,11 @@ export interface SimulatedWorld {
   readonly world: World;
   readonly proxmox: ProxmoxModel;
   readonly requests: PveRequest[];
+  readonly epochRequests: PveRequest[];
   /** What a person does beside Berth, while time passes. Its work then goes on by itself. */
   byHand(request: Pick<PveRequest, "method" | "path" | "params">): Promise<void>;
+  /** The same, by root and not with Berth's own token. */
+  asRoot(request: Pick<PveRequest, "method" | "path" | "params">): Promise<void>;
 }
 
 /** A whole Berth with a simulated Proxmox cluster, each of whose nodes has the image. */
@@ -93,10 +104,21 @@ export async function openProxmox(
   const spec = { source: { volume: { hypervisorRef: { name: "model" }, id: image } } };
   const merge = { spec };
   await world.client.of(vmImageKind).patch({ namespace: "default", name: "debian" }, { merge });
-  const { model: proxmox, requests, wire } = made.simulated;
-  const byHand: SimulatedWorld["byHand"] = async (request) => {
+  const { model: proxmox, requests, epochRequests, wire } = made.simulated;
+  const byHand = async (request: PveRequest): Promise<void> => {
     const reply = await wire(request);
     assert.ok(reply.type === "answered" && reply.status === 200, JSON.stringify(reply));
   };
-  return { world, proxmox, requests, byHand };
+  const asRoot: SimulatedWorld["asRoot"] = async (request) => {
+    return byHand({ ...request, ticket: await rootTicket(wire) });
+  };
+  return { world, proxmox, requests, epochRequests, byHand, asRoot };
+}
+
+async function rootTicket(wire: Send): Promise<NonNullable<PveRequest["ticket"]>> {
+  const params = { username: "root@pam", password: "secret" };
+  const reply = await wire({ method: "POST", path: "/access/ticket", params });
+  assert.ok(reply.type === "answered");
+  const { data } = JSON.parse(reply.body) as { data: Record<string, string> };
+  return { ticket: data["ticket"] ?? "", csrf: data["CSRFPreventionToken"] ?? "" };
 }

@@ -26,7 +26,7 @@ import { ApiError } from "../../kernel/status.ts";
 import { VirtualClock } from "../../kernel/virtual-clock.ts";
 import type { WireRequest } from "../../kernel/wire.ts";
 import { never } from "../../kernel/never.ts";
-import { createMemoryDisk, openStore } from "../../store/index.ts";
+import { createMemoryDisk, openStore, type MemoryDisk } from "../../store/index.ts";
 import { startControllers, type ControllersOptions, type RunningControllers } from "../index.ts";
 import { ModelHypervisor } from "./model.ts";
 
@@ -41,6 +41,8 @@ export interface World {
   /** Every write to a status, as "PUT path". */
   readonly statusWrites: string[];
   start(options?: Partial<ControllersOptions>): Incarnation;
+  /** A backup of it, restored beside it: the same objects, clock and hypervisor. */
+  copy(): Promise<World>;
 }
 
 /** One run of the program. A crash abandons it: its calls never settle again. */
@@ -78,15 +80,27 @@ export async function openWorld(
   makeDriver?: (clock: VirtualClock) => () => HypervisorDriver,
 ): Promise<World> {
   const clock = new VirtualClock();
-  const server = await openServer(clock);
-  const transport = inProcess((request) => server.handleAs(controllersUser, request));
-  const client = createClient({ transport, clock });
   const model = new ModelHypervisor(clock);
   const driver = makeDriver?.(clock) ?? ((): HypervisorDriver => model.driver());
+  const world = await openOn(createMemoryDisk(), { clock, model, driver, copies: 0 });
+  await createObjects(world.client);
+  return world;
+}
+
+interface Site extends Pick<World, "clock" | "model"> {
+  readonly driver: () => HypervisorDriver;
+  /** How many backups were restored before this one. */
+  readonly copies: number;
+}
+
+async function openOn(disk: MemoryDisk, site: Site): Promise<World> {
+  const { clock, model, driver, copies } = site;
+  const server = await openServer(clock, disk);
+  const transport = inProcess((request) => server.handleAs(controllersUser, request));
+  const client = createClient({ transport, clock });
   const log: string[] = [];
   const statusWrites: string[] = [];
-  let incarnations = 1;
-  await createObjects(client);
+  let incarnations = 1 + copies * 1_000;
   return {
     clock,
     client,
@@ -106,6 +120,7 @@ export async function openWorld(
         options,
       });
     },
+    copy: () => openOn(disk.copy(), { ...site, copies: copies + 1 }),
   };
 }
 
@@ -173,6 +188,7 @@ function mortalClock(clock: VirtualClock, isDead: () => boolean): ControllersOpt
   return {
     nowMs: () => clock.nowMs(),
     monotonicMs: () => clock.monotonicMs(),
+    bootId: clock.bootId,
     after: (ms, then) => clock.after(ms, () => (isDead() ? undefined : then())),
   };
 }
@@ -186,7 +202,7 @@ function countedDriver(
     system: () => call("system", () => driver.system()),
     inventory: () => call("inventory", () => driver.inventory()),
     observe: (claim, hints) => call("observe", () => driver.observe(claim, hints)),
-    propose: (avoid) => call("propose", () => driver.propose(avoid)),
+    propose: (avoid, first) => call("propose", () => driver.propose(avoid, first)),
     preflight: (draft) => call("preflight", () => driver.preflight(draft)),
     begin: (operation, fence) =>
       call(`begin ${operation.kind}`, () => driver.begin(operation, fence)),
@@ -195,13 +211,15 @@ function countedDriver(
     guest: (claim) => call("guest", () => driver.guest(claim)),
     discs: (place) => call("discs", () => driver.discs(place)),
     leftovers: (claim) => call("leftovers", () => driver.leftovers(claim)),
-    survey: (known) => call("survey", () => driver.survey(known)),
+    survey: (known, suspects) => call("survey", () => driver.survey(known, suspects)),
     images: (place) => call("images", () => driver.images(place)),
+    epoch: (installation) => call("epoch", () => driver.epoch(installation)),
+    advance: (change, fence) => call("advance", () => driver.advance(change, fence)),
   };
 }
 
-async function openServer(clock: VirtualClock): Promise<ApiServer> {
-  const store = await openStore({ journal: createMemoryDisk().open(), clock });
+async function openServer(clock: VirtualClock, disk: MemoryDisk): Promise<ApiServer> {
+  const store = await openStore({ journal: disk.open(), clock });
   const catalogue = createCatalogue([...builtinResources, ...berthResources]);
   const random = countingRandom(0);
   const environment = { store, catalogue, clock, random, runnerOf: runners };

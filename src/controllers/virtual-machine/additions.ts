@@ -19,7 +19,7 @@ export async function refuseAdditions(
   const { claim, seen, memory, driver, vm } = turn;
   if (claim === undefined || seen?.at !== "ours" || declared.isDeleting) return undefined;
   // What was changed by hand is put back as it was, and that was there once.
-  if (!claim.spec.everStood || !declared.isEdited) return undefined;
+  if (!claim.spec.everExisted || !declared.isEdited) return undefined;
   const declaration = declarationOf(vm);
   if (memory.additions === declaration) return undefined;
   const kept = keptDisks(turn).map(({ disk }) => disk);

@@ -1,4 +1,5 @@
 import { again, type Outcome } from "../../runtime/index.ts";
+import { retryWaitMs } from "../operations/index.ts";
 import { declarationOf, writeView, type ConnectedTurn, type Turn } from "./turn.ts";
 
 /** It is woken when its turn comes. */
@@ -34,19 +35,17 @@ export function endBeginning({ deps, key }: Pick<Turn, "deps" | "key">): void {
 }
 
 /** Says what it waits for. Nothing has to be looked at before it is woken. */
-export async function waitInLine(turn: ConnectedTurn, names: readonly string[]): Promise<Outcome> {
+export async function waitInLine(turn: ConnectedTurn, name: string): Promise<Outcome> {
   const { memory, deps } = turn;
   memory.line = { sinceMs: deps.clock.monotonicMs(), declaration: declarationOf(turn.vm) };
-  const waitingFor = { kind: "Slot", name: `a free slot: ${names.join(", ")}` } as const;
+  const waitingFor = { kind: "Slot", name } as const;
   await writeView(turn, { state: { is: "waiting", waitingFor } }, "progress");
   return again("Slot", slotMs);
 }
 
-/** How long a failure still has to rest, unless a person changed something since. */
+/** How long a failure still waits for its retry, unless the world has changed since. */
 function backoffMs({ memory, vm, deps }: Turn): number {
-  const { retry } = memory;
-  if (retry === undefined || retry.declaration !== declarationOf(vm)) return 0;
-  return retry.atMs - deps.clock.nowMs();
+  return memory.skipsBackoff === true ? 0 : retryWaitMs(vm, deps.clock.nowMs());
 }
 
 /** Nothing can be done before its turn comes, and nothing is known to have changed. */

@@ -1,17 +1,20 @@
+import { annotationToken } from "../operations/index.ts";
 import type { VirtualMachine } from "../../api/index.ts";
 import { answered } from "../../hypervisor/index.ts";
 import type { Answer, Failure } from "../../hypervisor/index.ts";
+import { guard } from "../../kernel/guard.ts";
 import { objectKey } from "../../kernel/object.ts";
+import { lookUpImage } from "./absent.ts";
 import { resolveVm, type Resolved } from "./dependencies.ts";
 import type { Desired } from "./desired.ts";
 import { cloningOf, takesOf } from "./fills.ts";
 import { keptDisks } from "./kept-disks.ts";
-import { madeFrom } from "./made-from.ts";
+import { createdFrom, originDigests, type Origins } from "./created-from.ts";
 import type { Declared } from "./next.ts";
 import { chooseNode, type Neighbours } from "./placement.ts";
 import type { Needs } from "./places.ts";
 import { bytesOf } from "./quantities.ts";
-import { saidOf } from "./said.ts";
+
 import { sourceNodes } from "./source-nodes.ts";
 import { annotationOf, isDeleting, type ConnectedTurn } from "./turn.ts";
 
@@ -101,7 +104,7 @@ async function fateOf({ vm, claim, deps }: ConnectedTurn): Promise<"Destroy" | "
   if (annotationOf(vm.metadata, "forget") !== undefined) return "Retain";
   const whenAbsent = claim?.spec.origin === "Adopted" ? "Retain" : "Delete";
   if ((vm.spec.deletionPolicy ?? whenAbsent) === "Retain") return "Retain";
-  return (await deps.mayDestroy()) ? "Destroy" : "Retain";
+  return guard("destroy-kind-stays", await deps.mayDestroy()) ? "Destroy" : "Retain";
 }
 
 /** A node that was chosen stays chosen, wherever the machine has gone since. */
@@ -205,10 +208,10 @@ function isWellPlaced(
 }
 
 /** Another node, where the placement is enforced and this one is not among those allowed. */
-function movesTo(turn: ConnectedTurn): string | undefined {
+export function movesTo(turn: ConnectedTurn): string | undefined {
   const { vm, claim } = turn;
   const { placement } = vm.spec;
-  if (placement?.mode !== "Enforce" || claim?.spec.everStood !== true) return undefined;
+  if (placement?.mode !== "Enforce" || claim?.spec.everExisted !== true) return undefined;
   if (isWellPlaced(turn, placement, claim.spec.node ?? "")) return undefined;
   const chosen = choose(turn);
   return chosen.ok ? chosen.value : undefined;
@@ -222,7 +225,7 @@ function declaredOf(
   const { vm } = turn;
   const { spec, status, metadata } = vm;
   const { shutdown, updatePolicy, driftPolicy, onMissing, powerState: power } = spec;
-  const restartAt = saidOf(metadata, "restartAt");
+  const restartAt = annotationToken(metadata, "restartAt");
   return {
     isDeleting: isDeleting(vm),
     fate,
@@ -233,7 +236,7 @@ function declaredOf(
     absentDisks: diskNames(vm, ({ state }) => state === "Absent"),
     pinnedDisks: diskNames(vm, ({ storage }) => storage !== undefined),
     seed: desired.seed,
-    madeFrom: madeFrom(vm),
+    createdFrom: [...originDigests(originsOf(turn, desired)), ...createdFrom(vm)],
     onDelete: onDeleteOf(vm),
     pool: desired.pool,
     movesTo: movesTo(turn),
@@ -247,6 +250,17 @@ function declaredOf(
     onMissing,
     wantsRestart: restartAt !== undefined && restartAt !== status?.handledRestartAt,
     isEdited: status?.appliedGeneration !== metadata.generation,
+  };
+}
+
+/** What it refers to, as far as that was looked up in this turn. */
+function originsOf(turn: ConnectedTurn, { origins }: Desired): Origins {
+  const { image, clone } = turn.vm.spec.source ?? {};
+  const name = image?.name ?? clone?.imageRef?.name;
+  return {
+    image: name === undefined ? undefined : lookUpImage(turn, name),
+    secrets: origins ?? {},
+    key: turn.deps.digestKey,
   };
 }
 

@@ -45,14 +45,31 @@ export async function resolveVm(turn: ConnectedTurn, node: string | undefined): 
       ...origin,
       discs,
       guestOs: imageGuestOs(turn),
-      isNew: turn.claim?.spec.everStood !== true,
+      isNew: turn.claim?.spec.everExisted !== true,
       firstDisk: firstDiskOf(turn),
       storageDefault: onlyStorage(turn),
     }),
     undefined,
   );
-  return desired === undefined ? { findings } : { desired, findings };
+  if (desired === undefined) return { findings };
+  return { desired: { ...desired, origins: secretsOf(vm, origin) }, findings };
 }
+
+/** What was read from Secrets, by the field of spec.cloudInit that refers to them. */
+function secretsOf(
+  { spec: { cloudInit } }: VirtualMachine,
+  { passwordHash, seed }: Pick<Declaration, "passwordHash" | "seed">,
+): Record<string, string> {
+  const documents = documentKeys.flatMap((key): [string, string][] => {
+    const text = cloudInit?.[key]?.secretRef === undefined ? undefined : seed?.documents[key];
+    return text === undefined ? [] : [[key, text]];
+  });
+  return Object.fromEntries(
+    passwordHash === undefined ? documents : [...documents, ["passwordHash", passwordHash]],
+  );
+}
+
+const documentKeys = ["userData", "vendorData", "metaData", "networkData"] as const;
 
 /** The value of an answer; or the other one, and the failure is noted. */
 type Take = <T>(answer: Answer<T>, otherwise: T) => T;
@@ -74,7 +91,7 @@ function firstDeclared({ spec }: VirtualMachine): { readonly disk: string } | un
 function imageGuestOs(turn: ConnectedTurn): Declaration["guestOs"] {
   const { image, clone } = turn.vm.spec.source ?? {};
   const name = image?.name ?? clone?.imageRef?.name;
-  if (name === undefined || turn.claim?.spec.everStood === true) return undefined;
+  if (name === undefined || turn.claim?.spec.everExisted === true) return undefined;
   return lookUpImage(turn, name)?.spec.guestOs;
 }
 
@@ -92,9 +109,9 @@ async function resolveOrigin(
   node: string | undefined,
   take: Take,
 ): Promise<Pick<Declaration, "fills" | "passwordHash" | "seed">> {
-  const { everStood = false, volumes = [] } = turn.claim?.spec ?? {};
+  const { everExisted = false, volumes = [] } = turn.claim?.spec ?? {};
   // A machine that is made anew has no volumes, and needs its source again.
-  if (everStood && volumes.length > 0) return { fills: new Map() };
+  if (everExisted && volumes.length > 0) return { fills: new Map() };
   const fills = take(fillsOf(turn, node), new Map());
   const passwordHash = take(await resolvePassword(turn), undefined);
   // Which storages take a disc is known only where the node is.
@@ -111,8 +128,8 @@ async function resolveSeed(
 ): Promise<Answer<Seed | undefined>> {
   const { vm } = turn;
   const { cloudInit } = vm.spec;
-  const everStood = turn.claim?.spec.everStood ?? false;
-  if (cloudInit === undefined || everStood || !needsSeed(vm)) return answered(undefined);
+  const everExisted = turn.claim?.spec.everExisted ?? false;
+  if (cloudInit === undefined || everExisted || !needsSeed(vm)) return answered(undefined);
   const storage = discStorage(turn, node, cloudInit.storage);
   if (storage === undefined) return failed(noDiscStorage(node));
   const documents = await resolveDocuments(turn, cloudInit);
@@ -130,7 +147,7 @@ async function resolveDocuments(
   cloudInit: NonNullable<VirtualMachine["spec"]["cloudInit"]>,
 ): Promise<Answer<SeedDocuments>> {
   const documents: SeedDocuments = {};
-  for (const key of ["userData", "vendorData", "metaData", "networkData"] as const) {
+  for (const key of documentKeys) {
     const { inline, secretRef } = cloudInit[key] ?? {};
     if (inline !== undefined) documents[key] = inline;
     if (secretRef === undefined) continue;

@@ -17,6 +17,8 @@ export interface Desired {
   readonly disks: readonly NewDisk[];
   readonly pool?: string;
   readonly seed?: Seed | undefined;
+  /** What Secrets say, by the field that refers to them, where they were read. */
+  readonly origins?: Readonly<Record<string, string>>;
 }
 
 /** Class, VM and image merged into one. Pure; what cannot be had is named all at once. */

@@ -1,81 +1,143 @@
-import type { VirtualMachine } from "../../api/index.ts";
-import { formatTime } from "../../kernel/clock.ts";
-import type { Begun, Operation, TaskHandle } from "../../hypervisor/index.ts";
+import type { Operation } from "../../hypervisor/index.ts";
 import { again, type Outcome } from "../../runtime/index.ts";
+import {
+  annotationToken,
+  failedStepsOf,
+  failedTimes,
+  isDone,
+  keyOf,
+  performOperation,
+  type FailedStep,
+  type OperationRecord,
+  type Performed,
+  type PlannedOperation,
+  type Settlement,
+} from "../operations/index.ts";
+import { recordGrowth } from "./growth.ts";
+import { closeAllocation, recordAllocation, withAllocation } from "./allocation.ts";
 import { endBeginning, waitInLine } from "./beginning.ts";
-import { digestOf, failedStepsOf, type FailedStep } from "./failed-steps.ts";
-import { failVm, holdRefused } from "./failing.ts";
-import { saidOf } from "./said.ts";
-import { noWorker, ofStep, taskKind, waitBlocked } from "./settling.ts";
-import { slotsOf, stepTraits, type Step } from "./steps.ts";
-import type { StatusOperation } from "./status.ts";
-import { noteDone, settle, writeView, type ConnectedTurn } from "./turn.ts";
+import { failVm, holdFailed } from "./failing.ts";
+import { withoutStep, withRecent, type RecentStep } from "./flapping.ts";
+import { recordNoWorker, subjectOf, waitBlocked, waitForTask } from "./settling.ts";
+import { slotsOf, traitsOf, type Step } from "./steps.ts";
+import { stopFlapping } from "./stop-flapping.ts";
+import { lastDone, writeView, type ConnectedTurn } from "./turn.ts";
 
 /** What comes before the first copy, or the first change of what is not copied. */
-const firstSteps: ReadonlySet<string> = new Set(["Create", "PutSeed"]);
+const firstSteps: ReadonlySet<string> = new Set(["Create", "UploadSeed"]);
 const fencedMs = 1_000;
 const lookMs = 1_000;
-/** How often in a row the same may be done without effect. */
-const vainMax = 3;
+
+/** Does one step by the operations engine, and says what follows from it. */
+export async function performStep(turn: ConnectedTurn, step: Step): Promise<Outcome> {
+  const { deps, key } = turn;
+  const planned = plannedOf(turn, step);
+  const tried = keyOf(planned.operation).key;
+  const held = await holdFailed(turn, { step: step.name, tried });
+  if (held !== undefined) return held;
+  const conflict = await stopFlapping(turn, step);
+  if (conflict !== undefined) return conflict;
+  const performed = await performOperation(deps.operations, subjectOf(turn), {
+    planned,
+    before: turn.operation,
+    wake: () => deps.wake(key),
+    prepare: async ({ id }) => {
+      await recordGrowth(turn, step.operation);
+      return recordAllocation(turn, step.operation, id);
+    },
+    prepared: (operation) => withAllocation(turn, operation),
+    write: (record) => writeIntent(turn, step, record),
+  });
+  return conclude(turn, step, performed);
+}
+
+function plannedOf(turn: ConnectedTurn, step: Step): PlannedOperation {
+  const { vm, connection } = turn;
+  return {
+    step: step.name,
+    operation: repeated(turn, step),
+    intent: step.intent,
+    slots: slotsOf(step, connection),
+    failedTimes: failedTimes(vm, step.name),
+  };
+}
+
+/** A grow that was made before, and whose effect is not observed. */
+function repeated(turn: ConnectedTurn, { name, operation }: Step): Operation {
+  if (operation.kind !== "grow") return operation;
+  const isAgain = lastDone(turn)?.key === keyOf(operation).key;
+  return { ...operation, isRepeated: isAgain || failedTimes(turn.vm, name) > 0 };
+}
 
 /**
- * Does one step: slots, then the intent, then the effect, and nothing after it. The intent is
- * written over the very version that the plan was made for; if that is old, the write is refused
- * and nothing was done.
+ * The intent is written over the very version that the plan was made for; if that is old, the write
+ * is refused and nothing was done.
  */
-export async function performStep(turn: ConnectedTurn, step: Step): Promise<Outcome> {
-  const { deps, driver, memory, key, connection } = turn;
-  const tried = { step: step.name, digest: digestOf(step.operation) };
-  const instead = (await holdRefused(turn, tried)) ?? (await failUndone(turn, step));
-  if (instead !== undefined) return instead;
-  if (!takeSlots(turn, step)) return waitInLine(turn, slotsOf(step, connection));
+async function writeIntent(
+  turn: ConnectedTurn,
+  step: Step,
+  operation: OperationRecord,
+): Promise<void> {
+  const { memory } = turn;
   if (!firstSteps.has(step.name)) endBeginning(turn);
   delete memory.line;
-  if (!deps.fence.mayWrite()) return waitForFence(turn);
-  const operation = operationOf(turn, step);
-  delete memory.task;
   // From here on it is no longer true that nothing was ever sent.
   delete memory.reserved;
-  memory.tried = tried;
-  const { reason } = stepTraits[step.name];
+  const { reason } = traitsOf(step.name);
   await writeView(turn, {
     state: { is: "working", reason, message: step.intent },
     operation,
-    failedSteps: stillFailed(turn, step),
+    failedSteps: stillFailed(turn, operation),
+    recentSteps: recentWith(turn, step, operation),
     ...(step.name === "Start" ? { handled: restartHandled(turn) } : {}),
   });
-  turn.isOpen = true;
   tellUnlock(turn, step);
-  if (step.name === "PutSeed" && turn.seen !== undefined) memory.sight = turn.seen;
-  deps.reports.opened(operation);
-  const begun = await driver.begin(repeated(turn, step), deps.fence);
-  return conclude(turn, { step, operation, begun, key });
+  if (step.name === "UploadSeed" && turn.seen !== undefined) memory.sight = turn.seen;
 }
 
-/** It was done already, and is to be done again all the same. */
-async function failUndone(turn: ConnectedTurn, step: Step): Promise<Outcome | undefined> {
-  const { memory } = turn;
-  const { undone } = memory;
-  delete memory.undone;
-  if (undone?.intent === writtenIntent(step)) {
-    return failVm(turn, undone.failure, { step: step.name });
-  }
-  return isInVain(turn, step) ? failInVain(turn, step) : undefined;
+/** The operation before it counts only where it ended well, and this is not the same once more. */
+function recentWith(
+  { vm, operation: before }: ConnectedTurn,
+  step: Step,
+  { key, since: at }: OperationRecord,
+): readonly RecentStep[] {
+  const recent = vm.status?.recentSteps ?? [];
+  const isVain = before !== undefined && (!isDone(before.settlement) || before.record.key === key);
+  return withRecent(isVain ? withoutStep(recent, before.record) : recent, { vm, step, at });
 }
 
 /** A step that ended well counts from the beginning, once something else is to be done. */
-function stillFailed({ memory, vm }: ConnectedTurn, step: Step): readonly FailedStep[] {
-  const { ended } = memory;
-  delete memory.ended;
-  const failed = failedStepsOf(vm);
-  if (ended === undefined || ended.intent === writtenIntent(step)) return failed;
+function stillFailed(turn: ConnectedTurn, { key }: OperationRecord): readonly FailedStep[] {
+  const ended = lastDone(turn);
+  const failed = failedStepsOf(turn.vm);
+  if (ended === undefined || ended.key === key) return failed;
   return failed.filter((one) => one.step !== ended.step);
 }
 
-/** Every use of the account for unlocking is told. */
+/** Every use of the account for unlocking is reported. */
 function tellUnlock({ deps, vm }: ConnectedTurn, { name, intent: message }: Step): void {
-  if (name !== "Unlock" && name !== "ClearHusk") return;
+  if (name !== "Unlock" && name !== "DestroyPlaceholder") return;
   deps.events.event(vm, { type: "Warning", reason: "UnlockUsed", message });
+}
+
+/** What performing it came to turns into what happens next. */
+async function conclude(turn: ConnectedTurn, step: Step, performed: Performed): Promise<Outcome> {
+  switch (performed.is) {
+    case "queued":
+      return waitInLine(turn, performed.waitsFor);
+    case "fenced":
+      return waitForFence(turn);
+    case "blocked":
+      return again("Blocked", performed.waitMs);
+    case "unprepared":
+      return failVm(turn, performed.failure, { step: step.name });
+    case "vain":
+      turn.operation = undefined;
+      return failVm(turn, performed.failure, { step: step.name, isOver: true });
+    case "performed":
+      turn.operation = { ...performed, isNew: false };
+      return concludeBegun(turn, performed);
+  }
 }
 
 /** A new leader: until the requests of the one before can no longer land, nothing is sent. */
@@ -86,143 +148,46 @@ async function waitForFence(turn: ConnectedTurn): Promise<Outcome> {
   return again("Fenced", Math.max(leftMs, fencedMs));
 }
 
+interface Begun {
+  readonly record: OperationRecord;
+  readonly settlement: Settlement;
+}
+
 /**
- * It was done, ended well each time, and the same has to be done again: a guest that powers itself
- * off, or a hypervisor that says done and is not. Then it is a failure like any other.
+ * Nothing was sent: so nothing can have been left. A refusal does not show it: a request may have
+ * arrived twice, and a hypervisor may fail after it has written the configuration.
  */
-function isInVain({ memory, vm }: ConnectedTurn, { name, intent }: Step): boolean {
-  const times = memory.done?.intent === writtenIntent({ intent }) ? memory.done.times : 0;
-  return times >= (vm.status?.failure?.step === name ? 1 : vainMax);
+function isUnsent(settlement: Settlement): boolean {
+  return settlement.is === "ended" && isFenced(settlement);
 }
 
-function failInVain(turn: ConnectedTurn, { name, intent }: Step): Promise<Outcome> {
-  const times = turn.memory.done?.times ?? 0;
-  turn.memory.done = { intent: writtenIntent({ intent }), times: 0 };
-  const message = `The hypervisor says that this was done, and the machine is not so: ${intent}`;
-  const cause = `ended well ${times} times in a row, without effect`;
-  return failVm(turn, { category: "CreationFailed", message, cause }, { step: name });
-}
-
-function repeated({ memory, vm }: ConnectedTurn, { name, operation, intent }: Step): Operation {
-  if (operation.kind !== "grow") return operation;
-  const isRepeated = memory.done?.intent === writtenIntent({ intent }) || timesTried(vm, name) > 0;
-  return { ...operation, isRepeated };
-}
-
-interface Effect {
-  readonly step: Step;
-  readonly operation: StatusOperation;
-  readonly begun: Begun;
-  readonly key: string;
-}
-
-/** The one place where the answer to an attempt becomes what happens next. */
-async function conclude(turn: ConnectedTurn, effect: Effect): Promise<Outcome> {
-  const { step, operation, begun } = effect;
-  const task = begun.outcome === "task" ? { task: begun.task } : {};
-  turn.deps.reports.operated(turn.vm, { ...operation, ...task }, begun.outcome);
-  switch (begun.outcome) {
-    case "done":
-      noteDone(turn, operation);
-      settle(turn);
-      return again(step.name);
-    case "progressed":
-      settle(turn);
-      return again(step.name);
-    case "task":
-      return begunTask(turn, operation, begun.task);
-    case "refused":
-      return isTaken(step, begun)
-        ? lookWhose(turn, operation, begun)
-        : concludeRefused(turn, effect, begun);
+async function concludeBegun(turn: ConnectedTurn, { record, settlement }: Begun): Promise<Outcome> {
+  if (isUnsent(settlement)) await closeAllocation(turn, record.id);
+  switch (settlement.is) {
+    case "running":
+      return waitForTask(turn, record, settlement.task);
     case "blocked":
-      return waitBlocked(turn, operation, begun.waitsFor);
-    case "changed":
-      settle(turn);
-      return again("Changed");
-    case "fenced":
-      settle(turn);
-      return again("Fenced", fencedMs);
-    case "unknown":
+      return waitBlocked(turn, record, settlement.waitsFor);
+    case "failed":
+      if (settlement.leaves === "Husk") await recordNoWorker(turn, record);
+      return failVm(turn, settlement.failure, { step: record.step, tried: record.key });
+    case "sending":
+    case "unconfirmed":
+    case "unseen":
+    case "doubtful":
       return again("UnknownOutcome", lookMs);
+    case "ended":
+    case "ignored":
+      turn.memory.endedAt = turn.connection.inventory;
+      return again(record.step, settlement.is === "ended" && isFenced(settlement) ? fencedMs : 0);
   }
 }
 
-type Refused = Extract<Begun, { outcome: "refused" }>;
-
-const makingSteps: ReadonlySet<Step["name"]> = new Set(["Create", "Clone", "MakeKeeper"]);
-
-/** The id belongs to something. That may be what this very request made, if it arrived twice. */
-function isTaken({ name }: Step, { failure }: Refused): boolean {
-  return makingSteps.has(name) && failure.category === "IdentityConflict";
-}
-
-function lookWhose(
-  { memory }: ConnectedTurn,
-  { intent }: StatusOperation,
-  { failure }: Refused,
-): Outcome {
-  memory.undone = { intent, failure };
-  return again("UnknownOutcome", lookMs);
-}
-
-async function concludeRefused(
-  turn: ConnectedTurn,
-  { step, operation }: Effect,
-  { failure, leaves }: Refused,
-): Promise<Outcome> {
-  settle(turn);
-  // Nothing else will ever prove whose the empty reservation is.
-  const husk = leaves === "Husk" ? { operation: { ...operation, task: noWorker } } : {};
-  return failVm(turn, ofStep(failure, operation), { step: step.name, ...husk });
-}
-
-function begunTask(turn: ConnectedTurn, operation: StatusOperation, handle: TaskHandle): Outcome {
-  const { memory, deps } = turn;
-  const sinceMs = deps.clock.monotonicMs();
-  memory.task = { operationId: operation.id, handle, sinceMs, isFound: false };
-  return again(operation.step, deps.pace.waitMs(taskKind(turn, operation), 0));
-}
-
-function takeSlots({ deps, key, memory, connection }: ConnectedTurn, step: Step): boolean {
-  const names = slotsOf(step, connection);
-  memory.lease?.release();
-  const lease = deps.slots.tryAcquire(names, key, { wake: () => deps.wake(key) });
-  if (lease === "waiting") return false;
-  memory.lease = lease;
-  return true;
-}
-
-function operationOf({ deps, vm }: ConnectedTurn, step: Step): StatusOperation {
-  const nowMs = deps.clock.nowMs();
-  const { operation: old } = vm.status ?? {};
-  const intent = writtenIntent(step);
-  const unsettled = old?.intent === intent ? old.attempt : 0;
-  return {
-    id: deps.random.uuid(),
-    step: step.name,
-    intent,
-    attempt: Math.max(timesTried(vm, step.name), unsettled) + 1,
-    since: formatTime(nowMs),
-    // Times in the API are whole seconds, rounded down: one more is the same or later.
-    deadline: formatTime(nowMs + stepTraits[step.name].settleMs + 1_000),
-  };
-}
-
-/** As much of it as stands in a status. */
-function writtenIntent({ intent }: Pick<Step, "intent">): string {
-  return intent.slice(0, 1024);
-}
-
-/** How often it failed, whatever else failed in between. */
-function timesTried({ status }: VirtualMachine, name: string): number {
-  const { failure, failedSteps = [] } = status ?? {};
-  const told = failure?.step === name ? failure.attempts : 0;
-  const counts = failedSteps.filter(({ step }) => step === name).map(({ attempts }) => attempts);
-  return Math.max(told, ...counts);
+function isFenced({ outcome }: Extract<Settlement, { is: "ended" }>): boolean {
+  return outcome === "Fenced";
 }
 
 export function restartHandled({ vm }: ConnectedTurn): { handledRestartAt?: string } {
-  const asked = saidOf(vm.metadata, "restartAt");
+  const asked = annotationToken(vm.metadata, "restartAt");
   return asked === undefined ? {} : { handledRestartAt: asked };
 }

@@ -1,23 +1,20 @@
 import type { VirtualMachineStatus } from "../../api/index.ts";
-import { categoryPolicies, type Failure, type TaskHandle } from "../../hypervisor/index.ts";
-import { again, nextAttempt, stalled, type Outcome } from "../../runtime/index.ts";
+import type { Failure, TaskHandle } from "../../hypervisor/index.ts";
+import { again, stalled, type Outcome } from "../../runtime/index.ts";
 import { describeFailure, type StatusFailure } from "../failures/index.ts";
-import { endBeginning } from "./beginning.ts";
 import {
+  annotationToken,
+  declarationDigest,
   failedBefore,
   failedStepsOf,
   failureAgain,
-  heldMs,
-  refusalOf,
-  refusedPolicy,
+  heldStep,
+  judgeFailure,
   withFailed,
-} from "./failed-steps.ts";
-import { saidOf } from "./said.ts";
-import type { StatusOperation, VmView } from "./status.ts";
-import { declarationOf, loseSight, releaseSlots, writeView, type Turn } from "./turn.ts";
-
-/** What is tried again by the clock, so that its attempts count. */
-const countedNexts: ReadonlySet<string> = new Set(["retry", "look"]);
+} from "../operations/index.ts";
+import { endBeginning } from "./beginning.ts";
+import type { VmView } from "./status.ts";
+import { loseSight, releaseSlots, writeView, type Turn } from "./turn.ts";
 
 /** Soon while somebody may be at it, and seldom when it has stood so for long. */
 const lookMsFirst = 30_000;
@@ -26,9 +23,14 @@ const lookMsMost = 10 * 60_000;
 export interface FailOptions {
   /** The step that failed, where there was one: then the attempt counts. */
   readonly step?: string;
-  readonly operation?: StatusOperation;
+  /** The key of the operation that failed. */
+  readonly tried?: string | undefined;
+  /** The operation in the status has ended by this. */
+  readonly isOver?: boolean;
   /** The hypervisor's own name of the work that failed. */
-  readonly task?: TaskHandle;
+  readonly task?: TaskHandle | undefined;
+  /** What was changed lately, with what is a conflict of it; absent: as it was. */
+  readonly recentSteps?: VmView["recentSteps"];
   /** What a person may approve, and that would mend it. */
   readonly plan?: VirtualMachineStatus["plan"];
 }
@@ -44,27 +46,30 @@ export async function failVm(
   failure: Failure,
   options: FailOptions = {},
 ): Promise<Outcome> {
-  const { deps, memory } = turn;
+  const { deps } = turn;
   const { step } = options;
   endBeginning(turn);
   // Whatever was seen before it: the newest is that nobody answers.
   if (failure.category === "NetworkError") loseSight(turn, failure);
-  const attempts = attemptsOf(turn, failure, step) + 1;
-  const { isStalled, afterMs, isSaid } = whenAgain(turn, failure, { step, attempts });
+  const verdict = judgeFailure(turn.vm, failure, { step, random: deps.random });
+  const { attempts, isStalled, afterMs, retriesOnTimer } = verdict;
   const nowMs = deps.clock.nowMs();
   const old = failureBefore(turn, failure, step);
   const wasStalled = isStalledNow(turn);
   const isNew = isNews(turn, failure);
   const operation = failedOperation(turn, options);
-  const nextRetryMs = isSaid ? nowMs + afterMs : undefined;
-  const described = describeFailure(failure, { nowMs, old, attempts, step, nextRetryMs });
+  const nextRetryMs = retriesOnTimer ? nowMs + afterMs : undefined;
+  const declaration = declarationDigest(turn.vm);
+  const moment = { nowMs, old, attempts, step, nextRetryMs, declaration };
+  const described = describeFailure(failure, moment);
   turn.failed = described;
   await writeView(turn, {
     state: { is: "failed", failure: described, isStalled },
     handled: handledOf(turn),
-    failedSteps: failedSteps(turn, described),
+    failedSteps: failedSteps(turn, described, options),
     ...placeOf(turn),
-    ...operationPart(options),
+    ...(options.isOver === true ? { operation: undefined } : {}),
+    ...(options.recentSteps === undefined ? {} : { recentSteps: options.recentSteps }),
     plan: options.plan,
   });
   deps.reports.failed(turn.vm, failure, {
@@ -74,13 +79,9 @@ export async function failVm(
     isNew,
     isStalled,
     wasStalled,
-    retryInMs: isSaid && !isStalled ? afterMs : undefined,
+    retryInMs: retriesOnTimer && !isStalled ? afterMs : undefined,
   });
-  if (isStalled && !isSaid) return rest(turn, failure, described);
-  // What stalls is looked at meanwhile: somebody may be at it.
-  if (nextRetryMs !== undefined && !isStalled) {
-    memory.retry = { atMs: nextRetryMs, declaration: declarationOf(turn.vm) };
-  }
+  if (isStalled && !retriesOnTimer) return rest(turn, failure, described);
   return again(failure.category, afterMs);
 }
 
@@ -91,30 +92,6 @@ function failureBefore(
   step: string | undefined,
 ): StatusFailure | undefined {
   return failedBefore(vm, step, category) ?? vm.status?.failure;
-}
-
-interface When {
-  readonly isStalled: boolean;
-  readonly afterMs: number;
-  /** It is tried again then, by the clock alone. */
-  readonly isSaid: boolean;
-}
-
-/** By the policy of its category. A step that only a person can mend is tried again, seldom. */
-function whenAgain(
-  { deps: { random } }: Turn,
-  { category }: Failure,
-  { step, attempts }: { readonly step: string | undefined; readonly attempts: number },
-): When {
-  const policy = categoryPolicies[category];
-  const next = nextAttempt(policy, attempts, random);
-  if (next.type === "retry") {
-    return { isStalled: false, afterMs: next.afterMs, isSaid: countedNexts.has(policy.next) };
-  }
-  const isRefused = step !== undefined && policy.next === "stall";
-  const later = isRefused ? nextAttempt(refusedPolicy, attempts, random) : next;
-  if (later.type === "retry") return { isStalled: true, afterMs: later.afterMs, isSaid: true };
-  return { isStalled: true, afterMs: 0, isSaid: false };
 }
 
 /** The status has it until the failure is written. */
@@ -147,18 +124,17 @@ export async function waitForLook(
   failure: Failure,
   { name, nextLookMs }: { readonly name: string; readonly nextLookMs: number },
 ): Promise<Outcome> {
-  const { deps, memory, vm } = turn;
+  const { deps, vm } = turn;
   const nowMs = deps.clock.nowMs();
-  const old = vm.status?.failure;
+  const { failure: old, waitingFor: waited } = vm.status ?? {};
+  const waitingFor = { kind: "Dependency", name: `Hypervisor ${name}` } as const;
   const isSame = old?.category === failure.category;
   const attempts = isSame ? old.attempts : 1;
-  const isTold = isSame && memory.toldAway === failure.category;
-  memory.toldAway = failure.category;
+  const isTold = isSame && waited?.kind === waitingFor.kind && waited.name === waitingFor.name;
   endBeginning(turn);
   const described = isTold ? old : describeFailure(failure, { nowMs, old, attempts });
   // In the words that were told: those of every further look would be a write each.
   loseSight(turn, { ...failure, message: described.message });
-  const waitingFor = { kind: "Dependency", name: `Hypervisor ${name}` } as const;
   const state = { is: "failed", failure: described, isStalled: false, waitingFor } as const;
   await writeView(turn, { state, handled: handledOf(turn), ...placeOf(turn) });
   deps.reports.failed(turn.vm, failure, {
@@ -182,10 +158,6 @@ function rest({ deps }: Turn, { category }: Failure, { step, firstAt }: StatusFa
   return again(category, Math.min(Math.max(ageMs / 2, lookMsFirst), lookMsMost));
 }
 
-function operationPart({ operation }: FailOptions): { operation?: StatusOperation } {
-  return operation === undefined ? {} : { operation };
-}
-
 /**
  * Images are brought to where the machine is going to be. One that is only adopted is where it is:
  * until it was seen there, nothing is said of it.
@@ -197,60 +169,37 @@ function placeOf({ node, claim, vm }: Turn): { place?: { node: string | undefine
 }
 
 /**
- * Looks go on: when the world is another, something else is to be done, and is. But exactly what
- * was refused is not sent again before its time, whatever changed beside it.
+ * Looks go on: when the world is another, something else is to be done, and is. But what was
+ * refused is not sent again before its time, and what failed as often as it may not before a
+ * person says something, whatever changed beside it.
  */
-export async function holdRefused(
+export async function holdFailed(
   turn: Turn,
-  { step, digest: tried }: NonNullable<Turn["memory"]["tried"]>,
+  { step, tried }: { readonly step: string; readonly tried: string },
 ): Promise<Outcome | undefined> {
   const { deps, vm } = turn;
-  const refusal = refusalOf(vm, { step, tried });
-  const waitMs = refusal === undefined ? 0 : heldMs(refusal, deps.clock.nowMs());
-  if (refusal === undefined || waitMs <= 0) return undefined;
+  const held = heldStep(vm, { step, tried }, deps.clock.nowMs());
+  // Every other failure has held back the whole VM, unless the world is another.
+  if (held?.isStalled !== true) return undefined;
   endBeginning(turn);
   releaseSlots(turn);
-  const failure = failureAgain(vm, refusal);
+  const failure = failureAgain(vm, held.failed);
   await writeView(turn, { state: { is: "failed", failure, isStalled: true } });
-  return again(failure.category, waitMs);
+  return held.waitMs === Infinity ? stalled("GivenUp") : again(failure.category, held.waitMs);
 }
 
 function failedSteps(
-  { vm, memory }: Turn,
+  { vm }: Turn,
   failure: StatusFailure,
+  { tried }: FailOptions,
 ): NonNullable<VmView["failedSteps"]> {
-  const { step, category } = failure;
-  if (step === undefined || categoryPolicies[category].next === "wait") return failedStepsOf(vm);
-  const tried = memory.tried?.step === step ? memory.tried.digest : undefined;
+  const { step } = failure;
+  if (step === undefined) return failedStepsOf(vm);
   return withFailed(vm, step, { failure, tried });
 }
 
-/** How often this very failure happened before. A person's word starts from the beginning. */
-function attemptsOf({ vm }: Turn, failure: Failure, step: string | undefined): number {
-  const { next } = categoryPolicies[failure.category];
-  if (step !== undefined) return failedBefore(vm, step, failure.category)?.attempts ?? 0;
-  const { failure: old, handledReconcileAt } = vm.status ?? {};
-  const isSaidAnew = handledReconcileAt !== saidOf(vm.metadata, "reconcileAt");
-  if (old === undefined || isSaidAnew || !countedNexts.has(next)) return 0;
-  return old.category === failure.category && old.step === step ? old.attempts : 0;
-}
-
-/**
- * A step that failed as often as it may. It stays so until the declaration changes or a person asks
- * for another try. Work is given up, looking is not: what failed at no step is looked at again.
- */
-export function hasGivenUp({ vm }: Turn): boolean {
-  const { failure, observedGeneration, handledReconcileAt } = vm.status ?? {};
-  if (failure?.step === undefined) return false;
-  if (categoryPolicies[failure.category].next !== "retry") return false;
-  // While it is tried again the failure stands, and the stall does not.
-  if (!isStalledNow({ vm })) return false;
-  const isSame = handledReconcileAt === saidOf(vm.metadata, "reconcileAt");
-  return isSame && observedGeneration === vm.metadata.generation;
-}
-
 export function handledOf({ vm }: Turn): { handledReconcileAt?: string } {
-  const asked = saidOf(vm.metadata, "reconcileAt");
+  const asked = annotationToken(vm.metadata, "reconcileAt");
   return asked === undefined ? {} : { handledReconcileAt: asked };
 }
 

@@ -66,18 +66,32 @@ function copyFill(turn: ConnectedTurn, image: VMImage, node: string | undefined)
     const isThere = candidate.hypervisor === here && candidate.state === "Present";
     return isThere && (candidate.node === undefined || candidate.node === node);
   });
-  if (copy?.volume !== undefined) return answered({ from: "volume", volume: copy.volume });
-  return failed(notBrought(image, here));
+  if (copy?.volume === undefined) return failed(notBrought(turn, image, node));
+  const { volume, verified, size, createdAt } = copy;
+  // What nobody verified is used as it is.
+  const knownFile = verified ? { knownFile: { size, createdAt } } : {};
+  return answered({ from: "volume", volume, ...knownFile });
 }
 
-/** As long as nothing failed it is on its way. */
-function notBrought({ metadata, status }: VMImage, hypervisor: string): Failure {
-  const message = `The image ${metadata.name ?? ""} is not on the Hypervisor ${hypervisor} yet.`;
-  if (status?.failure === undefined) {
+/** As long as nothing failed at the place of this VM it is on its way; others have their own. */
+function notBrought(
+  { vm, deps, connection }: ConnectedTurn,
+  image: VMImage,
+  node: string | undefined,
+): Failure {
+  const { name: hypervisor } = connection;
+  const name = image.metadata.name ?? "";
+  const message = `The image ${name} is not on the Hypervisor ${hypervisor} yet.`;
+  const own = image.status?.copies?.find((copy) => {
+    const isHere = copy.hypervisor === hypervisor && (copy.node ?? node) === node;
+    return isHere && copy.failure !== undefined;
+  });
+  const failure = own?.failure ?? deps.imageRefusal(image, vm, connection);
+  if (failure === undefined) {
     const remedy = "It is being brought there: see the status of the VMImage.";
     return { category: "DependencyNotReady", message, remedy, isUnderWay: true };
   }
-  const { message: why, remedy } = status.failure;
+  const { message: why, remedy } = failure;
   return {
     category: "DependencyNotReady",
     message: `${message} ${why}`,

@@ -25,22 +25,25 @@ export const declared: Declared = {
 
 export const volume = { id: "store:root", role: "Disk", disk: "root", storage: "store" } as const;
 
+const known = { ...volume, proof: "Config" } as const;
+
 export const claim: ClaimSpec = {
+  target: "VM",
   hypervisor: { name: "hv", systemId: "s" },
   externalId: "100",
   idChosenBy: "Berth",
   state: "Bound",
-  role: "Machine",
+  role: "VM",
   origin: "Created",
-  everStood: true,
+  everExisted: true,
   identity: "i",
   installation: "in",
   owner: { namespace: "default", name: "web", uid: "u" },
   node: "n1",
-  volumes: [{ ...volume, state: "Attached", onDelete: "Delete", size: String(10 * gib) }],
+  volumes: [{ ...known, state: "Attached", onDelete: "Delete", size: String(10 * gib) }],
 };
 
-export const reserved: ClaimSpec = { ...claim, state: "Reserved", everStood: false, volumes: [] };
+export const reserved: ClaimSpec = { ...claim, state: "Reserved", everExisted: false, volumes: [] };
 
 export const machine: Machine = {
   externalId: "100",

@@ -1,7 +1,6 @@
 export type { Declaration } from "./declaration.ts";
 export { desireMachine, type Desired } from "./desired.ts";
 export type { Declared, Next, OpenOperation, PlanInput } from "./next.ts";
-export { forgetVolume } from "./in-the-way.ts";
 export { forbidden } from "./permissions.ts";
 export { namedVolumes } from "./plan-claim.ts";
 export { Places } from "./places.ts";
@@ -10,5 +9,4 @@ export { previewNewVm, previewVm, type Dialect, type Preview } from "./preview.t
 export { reconcileVm } from "./reconcile.ts";
 export { statusOf, type VmView } from "./status.ts";
 export type { Step, StepName } from "./steps.ts";
-export { TaskPace } from "./task-pace.ts";
-export type { VmDeps, VmLookups, VmMemory } from "./turn.ts";
+export type { VmDeps, VmLookups, VmCache } from "./turn.ts";

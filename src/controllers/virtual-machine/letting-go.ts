@@ -1,10 +1,12 @@
 import { finalizers, virtualMachineKind } from "../../api/index.ts";
-import type { VirtualMachine } from "../../api/index.ts";
+import type { Claim, VirtualMachine } from "../../api/index.ts";
 import { categoryPolicies } from "../../hypervisor/index.ts";
+import { guard } from "../../kernel/guard.ts";
 import { again, removeFinalizer, settled, type Outcome } from "../../runtime/index.ts";
+import { isPending } from "../claims/index.ts";
 import { endBeginning } from "./beginning.ts";
 import { failVm } from "./failing.ts";
-import { findKeeper } from "./keeper.ts";
+import { dropPendingKeeper, findKeeper } from "./keeper.ts";
 import type { Next } from "./next.ts";
 import { tellEnd, tellStaying } from "./tell-end.ts";
 import { annotationOf, releaseSlots, type ConnectedTurn, type Turn } from "./turn.ts";
@@ -41,7 +43,8 @@ export async function letGo(turn: Turn): Promise<Outcome> {
   releaseSlots(turn);
   endBeginning(turn);
   const objects = deps.client.of(virtualMachineKind);
-  if (turn.claim === undefined && !(await holdsNothing(turn))) return again("NotYet");
+  const mayGo = turn.claim !== undefined || (await holdsNothing(turn));
+  if (!guard("let-go-holds-nothing", mayGo)) return again("NotYet");
   const left = await removeFinalizer<VirtualMachine>(objects, turn.vm, finalizers.machine);
   if (left === undefined) deps.vms.forget(key);
   else deps.vms.note(left);
@@ -49,7 +52,10 @@ export async function letGo(turn: Turn): Promise<Outcome> {
   return settled;
 }
 
-/** No Claim is held for it: asked of the server, because what lies here may be old. */
+/**
+ * No Claim is held for it: asked of the server, because what lies here may be old. One that is
+ * Pending is given up, because nothing was sent for it.
+ */
 export async function holdsNothing(turn: Turn): Promise<boolean> {
   const { namespace = "", name = "" } = turn.vm.metadata;
   const { ledger, vms, client } = turn.deps;
@@ -57,7 +63,11 @@ export async function holdsNothing(turn: Turn): Promise<boolean> {
   const { externalId, hypervisor = "" } = turn.vm.status ?? {};
   if (externalId !== undefined && ledger.systemOf(hypervisor) === undefined) return false;
   const claim = await ledger.find(turn.vm);
-  return claim.ok && claim.value === undefined;
+  if (!claim.ok) return false;
+  if (claim.value === undefined) return true;
+  if (!isPending(claim.value.spec)) return false;
+  await ledger.remove(claim.value);
+  return true;
 }
 
 /** What passes by itself is waited for so long, before an object is let go as it is. */
@@ -87,9 +97,15 @@ export async function forgetVm(turn: Turn): Promise<Outcome> {
   const why = `forgotten: ${annotationOf(vm.metadata, "forget") ?? ""}`.slice(0, 1024);
   const keeper = await findKeeper(turn);
   if (keeper !== undefined) await deps.ledger.release(keeper, why);
-  if (claim.value !== undefined) await deps.ledger.release(claim.value, why);
+  if (claim.value !== undefined) await closeClaim(turn, claim.value, why);
   tellForgotten(turn, why);
   return letGo(turn);
+}
+
+async function closeClaim({ deps }: Turn, claim: Claim, why: string): Promise<void> {
+  await dropPendingKeeper(deps.ledger, claim);
+  if (isPending(claim.spec)) await deps.ledger.remove(claim);
+  else await deps.ledger.release(claim, why);
 }
 
 function tellForgotten({ deps, vm, seen }: Turn, why: string): void {

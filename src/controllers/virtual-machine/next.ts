@@ -10,10 +10,12 @@ import type {
   Lock,
   Machine,
   NewDisk,
+  Operation,
   Seen,
   Shape,
 } from "../../hypervisor/index.ts";
 import { clearingOf, deadLock, lockText } from "../failures/index.ts";
+import { isSameOperation, keyOf } from "../operations/index.ts";
 import type { Seed } from "./seed.ts";
 import type { Step } from "./steps.ts";
 
@@ -37,7 +39,7 @@ export interface Declared {
   /** What the guest is told by a disc of our own. */
   readonly seed?: Seed | undefined;
   /** What counts only until the machine stood, by field. */
-  readonly madeFrom?: NonNullable<ClaimSpec["madeFrom"]>;
+  readonly createdFrom?: NonNullable<ClaimSpec["createdFrom"]>;
   /** What becomes of each disk with the machine, by name. */
   readonly onDelete: Readonly<Record<string, "Delete" | "Retain">>;
   readonly pool?: string | undefined;
@@ -69,9 +71,17 @@ export interface Cloning {
 
 /** An operation of which nobody knows whether it happened, or still will. */
 export interface OpenOperation {
-  readonly step?: string;
+  readonly step: string;
   readonly intent: string;
-  readonly deadlineMs: number;
+  /** What tells it from others; a record of 0.1 has none, and may be any. */
+  readonly key?: string | undefined;
+}
+
+/** An operation that ended well. */
+export interface DoneOperation {
+  readonly id?: string;
+  readonly step: string;
+  readonly key?: string | undefined;
 }
 
 /** The keeper that the Claim names, once it has a Claim of its own. */
@@ -89,6 +99,8 @@ export interface KeptDisk {
   /** The keeper's id, and the node that it was last seen on. */
   readonly keeper: string;
   readonly node?: string;
+  /** Another object holds the keeper, for a while. */
+  readonly isBusy?: boolean;
 }
 
 export interface SeenPool {
@@ -102,6 +114,7 @@ export interface PlanInput {
   readonly claim: ClaimSpec | undefined;
   readonly seen: Seen;
   readonly nowMs: number;
+  /** An operation that may still take effect, for all that is known. */
   readonly open?: OpenOperation | undefined;
   /** The guest was asked to shut down, and did not. */
   readonly isShutdownIgnored?: boolean;
@@ -111,8 +124,8 @@ export interface PlanInput {
   readonly seenPool?: SeenPool | undefined;
   /** The machine's power was not asked for, because it never ran. */
   readonly isPowerUnasked?: boolean;
-  /** The intent of what was done last and ended well, as far as this process knows. */
-  readonly lastDone?: string | undefined;
+  /** What was done last and ended well, as far as the record tells. */
+  readonly lastDone?: DoneOperation | undefined;
   /** By what a reservation that is still empty was told to be ours. */
   readonly huskHints?: Pick<ClearHusk, "sinceMs" | "workerNeverStarted" | "clonedFrom">;
   /** Empty reservations that it gave up before, and that may still be there. */
@@ -129,6 +142,8 @@ export interface PlanInput {
   readonly kept?: readonly KeptDisk[];
   /** Volumes under the id that nothing refers to; only looked for where the plan asks for it. */
   readonly leftovers?: readonly Leftover[] | undefined;
+  /** They were looked for, and not every storage could be read. */
+  readonly isUnlisted?: boolean;
 }
 
 /** The one next thing. */
@@ -151,7 +166,7 @@ export type Next =
     }
   | { readonly do: "step"; readonly step: Step }
   /** Look for volumes under the id that nothing refers to, on its node or all, and plan again. */
-  | { readonly do: "sweep"; readonly everywhere?: true }
+  | { readonly do: "sweep"; readonly everywhere?: true; readonly mayFail?: true }
   /** Look again, this time also at the power, and plan again. */
   | { readonly do: "look" }
   | {
@@ -182,6 +197,8 @@ export type Next =
       readonly pending: readonly string[];
       /** Nothing is left to be said to the hypervisor, though it may wait for a restart there. */
       readonly isApplied: boolean;
+      /** What it was created from and says something else since, without effect on it. */
+      readonly changed?: readonly string[];
     };
 
 /** A machine against what is declared. */
@@ -197,8 +214,8 @@ export function basisOf({ node, version }: Machine): Basis {
 }
 
 /** One that was never started is off, whether or not it was asked. */
-export function isOff({ everStood }: ClaimSpec, { power }: Machine): boolean {
-  return power === "Stopped" || (power === "Unknown" && !everStood);
+export function isOff({ everExisted }: ClaimSpec, { power }: Machine): boolean {
+  return power === "Stopped" || (power === "Unknown" && !everExisted);
 }
 
 export function changeClass(
@@ -210,21 +227,31 @@ export function changeClass(
 }
 
 /** Whether an operation may still take effect, for all that is known. */
-export function isUnsettled({ open, nowMs }: PlanInput): boolean {
-  return open !== undefined && nowMs < open.deadlineMs;
+export function isUnsettled({ open }: PlanInput): boolean {
+  return open !== undefined;
 }
 
-export function waitForOpen({ open }: PlanInput): Next {
+/** The very same may still take effect: then it is not sent again. */
+function isUnderWay({ open }: PlanInput, operation: Operation): boolean {
+  return open !== undefined && isSameOperation({ key: open.key }, operation);
+}
+
+/** Whether exactly this was done last and ended well. */
+export function wasJustDone({ lastDone }: PlanInput, { operation }: Step): boolean {
+  return lastDone?.key !== undefined && lastDone.key === keyOf(operation).key;
+}
+
+export function waitForOpen({ open }: Pick<PlanInput, "open">): Next & { do: "wait" } {
   return { do: "wait", kind: "Task", name: `the outcome of: ${open?.intent ?? ""}` };
 }
 
-export function waitForLock(lock: Lock): Next {
+export function waitForLock(lock: Lock): Next & { do: "wait" } {
   return { do: "wait", kind: "Lock", name: lockText(lock), lock: lock.detail };
 }
 
 /** A step, unless the very same one may be under way, or the machine is locked. */
 export function stepOrWait(input: PlanInput, step: Step, lock: Lock | undefined): Next {
-  if (isUnsettled(input) && input.open?.intent === step.intent) return waitForOpen(input);
+  if (isUnderWay(input, step.operation)) return waitForOpen(input);
   if (lock === undefined) return { do: "step", step };
   if (lock.state !== "Dead") return waitForLock(lock);
   return unlockStep(input, step, lock) ?? { do: "fail", failure: deadLock(step.operation, lock) };
@@ -242,6 +269,6 @@ export function unlocking(
   lock: Lock,
 ): Next {
   const { operation, intent } = clearingOf({ claim, at }, lock);
-  if (isUnsettled(input) && input.open?.intent === intent) return waitForOpen(input);
+  if (isUnderWay(input, operation)) return waitForOpen(input);
   return { do: "step", step: { name: "Unlock", operation, intent } };
 }

@@ -1,16 +1,16 @@
 import type { Failure, TaskHandle } from "../../hypervisor/index.ts";
 import { again, settled, type Outcome } from "../../runtime/index.ts";
-import { endBeginning } from "./beginning.ts";
-import { noWorker, taskOf } from "./settling.ts";
-import type { StatusOperation } from "./status.ts";
+import { isPending } from "../claims/index.ts";
 import {
-  annotationOf,
-  loseSight,
-  settle,
-  writeView,
-  type ConnectedTurn,
-  type Turn,
-} from "./turn.ts";
+  cancelOperation,
+  isOpen,
+  resumeOperation,
+  type OperationRecord,
+} from "../operations/index.ts";
+import { endBeginning } from "./beginning.ts";
+import { recoverRecord } from "./lost-status.ts";
+import { subjectOf } from "./settling.ts";
+import { annotationOf, loseSight, writeView, type ConnectedTurn, type Turn } from "./turn.ts";
 
 const lookMs = 2_000;
 
@@ -22,14 +22,14 @@ export async function pauseVm(turn: Turn): Promise<Outcome> {
   const { vm, deps } = turn;
   const name = vm.status?.hypervisor ?? vm.spec.hypervisorRef.name;
   const reach = deps.connections.of(name);
-  turn.isOpen = vm.status?.operation !== undefined;
   endBeginning(turn);
   if (reach.is === "away") return restUnseen(turn, name, reach.failure);
   const { connection } = reach;
   const connected: ConnectedTurn = Object.assign(turn, { connection, driver: connection.driver });
   const claim = await deps.ledger.find(vm);
-  if (!claim.ok || claim.value === undefined) return rest(turn);
+  if (!claim.ok || claim.value === undefined || isPending(claim.value.spec)) return rest(turn);
   connected.claim = claim.value;
+  await recoverRecord(connected, { is: "paused" });
   const isUnderWay = await followWork(connected);
   connected.seen = await connection.driver.observe(claim.value.spec, {});
   await writeView(turn, { state: { is: "paused" } });
@@ -49,39 +49,29 @@ async function rest(turn: Turn): Promise<Outcome> {
 
 /** Whether the open operation is still under way. Once it has ended it is open no more. */
 async function followWork(turn: ConnectedTurn): Promise<boolean> {
-  const { vm, memory, driver } = turn;
-  const { operation } = vm.status ?? {};
-  if (operation === undefined || operation.task === noWorker) return false;
-  if (memory.settledId === operation.id) return settledNow(turn);
-  const task = await taskOf(turn, operation);
-  if (!task.ok) return true;
-  // A request whose reply was lost may still take effect until its deadline.
-  if (task.value === undefined) return isBeforeDeadline(turn, operation) || settledNow(turn);
-  await cancelWhereAsked(turn, operation, task.value);
-  const { state } = await driver.look(task.value);
-  return state === "running" || state === "unknown" || settledNow(turn);
+  const { operations } = turn.deps;
+  turn.operation = await resumeOperation(operations, subjectOf(turn));
+  if (turn.operation === undefined) return false;
+  const { record, settlement } = turn.operation;
+  if (settlement.is === "running") await cancelWhereAsked(turn, record, settlement.task);
+  return isOpen(settlement);
 }
 
-function settledNow(turn: ConnectedTurn): false {
-  settle(turn);
-  return false;
-}
-
-function isBeforeDeadline({ deps }: ConnectedTurn, operation: StatusOperation): boolean {
-  return deps.clock.nowMs() < Date.parse(operation.deadline ?? operation.since);
-}
-
-/** A person's word about exactly this operation; about another it means nothing. */
+/** A person's request about exactly this operation; about another it means nothing. */
 async function cancelWhereAsked(
   turn: ConnectedTurn,
-  { id, intent }: StatusOperation,
+  record: OperationRecord,
   task: TaskHandle,
 ): Promise<void> {
-  const { vm, memory, driver, deps } = turn;
-  if (annotationOf(vm.metadata, "cancel") !== id || memory.cancelled === id) return;
-  const begun = await driver.cancel?.(task, deps.fence);
-  if (begun?.outcome !== "done" && begun?.outcome !== "task") return;
-  memory.cancelled = id;
-  const message = `Stopped on a person's word: ${intent}`;
+  const { vm, deps } = turn;
+  const isAsked = annotationOf(vm.metadata, "cancel") === record.id;
+  if (!isAsked || record.cancelRequested === true) return;
+  const isCancelled = await cancelOperation(deps.operations, subjectOf(turn), task);
+  if (!isCancelled) return;
+  await writeView(turn, {
+    state: { is: "paused" },
+    operation: { ...record, task, cancelRequested: true },
+  });
+  const message = `Stopped on request: ${record.intent}`;
   deps.events.event(vm, { type: "Normal", reason: "Cancelled", message });
 }

@@ -2,6 +2,7 @@ import type { VirtualMachine } from "../../api/index.ts";
 import { answered, failed } from "../../hypervisor/index.ts";
 import type { Answer, Failure, Inventory, InventoryNode } from "../../hypervisor/index.ts";
 import { noLoad, type Needs, type NodeLoad } from "./places.ts";
+import { listText } from "../../kernel/list-text.ts";
 
 /**
  * The node for a new machine: healthy, with the storages that it names, and the most left of its
@@ -140,7 +141,7 @@ function byFreedom(left: Weight, right: Weight): number {
 function elsewhere(nodes: ReadonlySet<string> = new Set()): Failure {
   return {
     category: "ConfigurationError",
-    message: `What the machine is made from is only on ${[...nodes].join(", ")}.`,
+    message: `What the machine is made from is only on ${listText([...nodes])}.`,
     remedy: "Let spec.placement allow that node, or bring the source to a storage that all share.",
   };
 }
@@ -148,7 +149,7 @@ function elsewhere(nodes: ReadonlySet<string> = new Set()): Failure {
 function tooClose(nodes: ReadonlySet<string>): Failure {
   return {
     category: "NodeUnhealthy",
-    message: `Machines to keep away from run on every node: ${[...nodes].join(", ")}.`,
+    message: `Machines to keep away from run on every node: ${listText([...nodes])}.`,
     remedy: "Move one of them, or set policy: Preferred in spec.placement.awayFrom.",
   };
 }
@@ -167,7 +168,7 @@ function refusalOf({ inventory, allowed, wanted, named }: Choice): Failure {
   if (allowed.length === 0 && named.length > 0 && isComplete) {
     return {
       category: "ConfigurationError",
-      message: `There is no node ${named.join(", ")}.`,
+      message: `There is no node ${listText(named)}.`,
       remedy: `Correct spec.placement. The nodes are: ${namesOf(nodes)}.`,
     };
   }
@@ -176,11 +177,11 @@ function refusalOf({ inventory, allowed, wanted, named }: Choice): Failure {
   };
   const absent = wanted.filter((storage) => !isListed(storage));
   if (absent.length > 0) {
-    const unseen = isComplete ? "" : ` Not asked: ${missing.join(", ")}.`;
-    const known = [...new Set(storages.map(({ name }) => name))].toSorted().join(", ");
+    const unseen = isComplete ? "" : ` Not asked: ${listText(missing)}.`;
+    const known = listText([...new Set(storages.map(({ name }) => name))].toSorted());
     return {
       category: isComplete ? "ConfigurationError" : "NodeUnhealthy",
-      message: `No node that may take the machine has the storage ${absent.join(", ")}.${unseen}`,
+      message: `No node that may take the machine has the storage ${listText(absent)}.${unseen}`,
       remedy: `Correct spec.disks[].storage, or make it there. The storages are: ${known}.`,
     };
   }
@@ -200,12 +201,12 @@ function notWell(
   });
   const parts = [
     ...(ill.length > 0 ? [`not healthy: ${namesOf(ill)}`] : []),
-    ...(well.length > 0 ? [`on ${namesOf(well)} not available: ${unusable.join(", ")}`] : []),
+    ...(well.length > 0 ? [`on ${namesOf(well)} not available: ${listText(unusable)}`] : []),
   ];
   return {
     category: "NodeUnhealthy",
     message: `No node can take the machine now (${parts.join("; ") || "none was seen"}).`,
-    ...(causes.length > 0 ? { cause: causes.join("; ") } : {}),
+    ...(causes.length > 0 ? { cause: listText(causes, "; ") } : {}),
     remedy: "See to the node or its storage on the hypervisor. Berth goes on by itself.",
   };
 }
@@ -215,7 +216,7 @@ function isAmong(nodes: readonly InventoryNode[], node: string): boolean {
 }
 
 function namesOf(nodes: readonly InventoryNode[]): string {
-  return nodes.map(({ name }) => name).join(", ");
+  return listText(nodes.map(({ name }) => name));
 }
 
 function isUsable({ storages }: Inventory, storage: string, node: string): boolean {

@@ -44,6 +44,10 @@ export class Places {
     this.#choices.delete(key);
   }
 
+  forgetAll(): void {
+    this.#choices.clear();
+  }
+
   /** The load of each node, but for what the object itself takes. */
   loads({ key, held, running, nowMs }: PlacesView): Map<string, NodeLoad> {
     const loads = new Map<string, NodeLoad>();

@@ -1,8 +1,22 @@
 import type { ClaimSpec } from "../../api/index.ts";
-import type { Leftover, Machine, SeenVolume } from "../../hypervisor/index.ts";
+import {
+  isFollowed,
+  isProvenVolume,
+  type Leftover,
+  type Machine,
+  type SeenVolume,
+} from "../../hypervisor/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
+import { guard } from "../../kernel/guard.ts";
 import { jsonEqual } from "../../kernel/json.ts";
 import type { Declared, PlanInput } from "./next.ts";
+import {
+  isInPlace,
+  isMadeAnew,
+  isStillThat,
+  judgeVolume,
+  type Grounds,
+} from "./volume-ownership.ts";
 
 type ClaimVolume = NonNullable<ClaimSpec["volumes"]>[number];
 
@@ -11,18 +25,61 @@ type ClaimVolume = NonNullable<ClaimSpec["volumes"]>[number];
  * anything else is done: what is not in the Claim is not ours to delete.
  */
 export function claimChange(
-  { declared, nowMs }: PlanInput,
+  input: PlanInput,
   claim: ClaimSpec,
   machine: Machine,
 ): Partial<ClaimSpec> | undefined {
+  const { declared, nowMs, lastDone } = input;
   const change: Partial<ClaimSpec> = {};
   if (claim.state === "Reserved") change.state = "Bound";
   if (claim.node !== machine.node) change.node = machine.node;
-  const volumes = knownVolumes(declared, claim, machine).map((volume) => dated(volume, nowMs));
+  const volumes = knownVolumes(input, claim, machine).map((volume) => dated(volume, nowMs));
   if (!jsonEqual(volumes, claim.volumes ?? [])) change.volumes = volumes;
-  const comingDisks = stillComing(declared, { ...claim, volumes }, machine);
-  if (!jsonEqual(comingDisks, claim.comingDisks ?? [])) change.comingDisks = comingDisks;
+  const allocation = allocationNow(volumes, claim, { lastDone, nowMs });
+  if (allocation !== undefined) change.allocation = allocation;
+  Object.assign(change, othersChange(input, { ...claim, volumes }, machine));
+  const expectedDisks = stillComing(declared, { ...claim, volumes }, machine);
+  if (!jsonEqual(expectedDisks, claim.expectedDisks ?? [])) change.expectedDisks = expectedDisks;
   return Object.keys(change).length > 0 ? change : undefined;
+}
+
+/**
+ * The allocation without what was seen of it; undefined: as it was. A name that Berth chose proves
+ * nothing any more once the volume is among the Claim's own: people may rename that, and make
+ * another in its place.
+ */
+function allocationNow(
+  volumes: readonly ClaimVolume[],
+  claim: ClaimSpec,
+  { lastDone, nowMs }: Pick<PlanInput, "lastDone" | "nowMs">,
+): ClaimSpec["allocation"] {
+  const { allocation } = claim;
+  if (allocation === undefined) return undefined;
+  const isSettled = isMade(volumes, claim, lastDone);
+  const isSeenNow = volumes.some(({ id }) => id === allocation.volume);
+  if (!isSettled && !isSeenNow) return undefined;
+  const { volume, ...rest } = allocation;
+  return {
+    ...rest,
+    ...(volume === undefined || isSeenNow ? {} : { volume }),
+    ...(isSettled ? { settledAt: formatTime(nowMs) } : {}),
+  };
+}
+
+/**
+ * Whether the open allocation has come to its end: its operation ended well, and the config names
+ * what it made. The config alone does not show it: an operation may make several volumes, and a
+ * worker that died after the first one leaves the next.
+ */
+function isMade(
+  volumes: readonly ClaimVolume[],
+  { allocation }: ClaimSpec,
+  lastDone: PlanInput["lastDone"],
+): boolean {
+  if (allocation === undefined || allocation.settledAt !== undefined) return false;
+  const isEndedWell = lastDone?.id === allocation.operation;
+  if (!guard("allocation-ended-well", isEndedWell)) return false;
+  return volumes.some(({ madeBy }) => madeBy === allocation.operation);
 }
 
 /**
@@ -31,7 +88,7 @@ export function claimChange(
  * what is taken for a removed entry would be the newest disk of a running machine.
  */
 export function isEverDeclared(claim: ClaimSpec, disk: string): boolean {
-  return isSeen(claim, disk) || claim.comingDisks?.includes(disk) === true;
+  return isSeen(claim, disk) || claim.expectedDisks?.includes(disk) === true;
 }
 
 /** What becomes of it was said when it was seen: so a spec named it. */
@@ -41,13 +98,19 @@ function isSeen({ volumes = [] }: ClaimSpec, name: string): boolean {
 
 /** Disks that may be made at any moment, noted before anything is sent, until they are seen. */
 function stillComing(declared: Declared, claim: ClaimSpec, { mark }: Machine): string[] {
-  const { comingDisks = [] } = claim;
+  const { expectedDisks = [] } = claim;
   const named = declared.isDeleting ? [] : declared.disks.map(({ name }) => name);
-  const begun = comingDisks.filter((name) => name in (mark?.disks ?? {}));
+  const begun = expectedDisks.filter((name) => name in (mark?.disks ?? {}));
   return [...new Set([...begun, ...named])].filter((name) => !isSeen(claim, name)).toSorted();
 }
 
-/** The Claim's volumes with those that were made under its mark and that nothing refers to. */
+/** What proves a leftover that the Claim did not have among its volumes. */
+const provenBy: Partial<Record<Leftover["proof"], "Named" | "TaskLog">> = {
+  Named: "Named",
+  TaskLogged: "TaskLog",
+};
+
+/** The Claim's volumes with those that were left behind and are proven otherwise. */
 export function withLeftovers(
   { volumes = [] }: ClaimSpec,
   leftovers: readonly Leftover[],
@@ -55,69 +118,186 @@ export function withLeftovers(
   // A listing may name a volume twice, and the Claim names each once.
   const named = new Set(volumes.map(({ id }) => id));
   const found = leftovers
-    .filter(({ proof }) => proof === "MadeUnderMark")
+    .filter(({ proof }) => provenBy[proof] !== undefined)
     .filter(({ volume }) => !named.has(volume) && named.add(volume))
-    .map(({ volume: id, storage, sizeBytes }): ClaimVolume => {
-      return { id, role: "Disk", storage, state: "Detached", size: String(sizeBytes) };
+    .map(({ volume: id, storage, sizeBytes, proof: by }): ClaimVolume => {
+      const proof = provenBy[by];
+      const size = String(sizeBytes);
+      const left = { id, role: "Disk", storage, state: "Detached", size } as const;
+      return proof === undefined ? left : { ...left, proof };
     });
   return found.length === 0 ? undefined : [...volumes, ...found];
 }
 
-/** All that goes with a machine: what the Claim, its mark or its own leftovers name. */
+/**
+ * All that goes with a machine whose object is gone: what the Claim, its leftovers or its marker
+ * name, as far as it is proven. Where the Claim was made from the marker, a person asked for that.
+ */
 export function namedVolumes(
   claim: ClaimSpec,
   machine: Machine,
   leftovers: readonly Leftover[],
 ): ClaimVolume[] {
   const volumes = withLeftovers(claim, leftovers) ?? claim.volumes ?? [];
+  const known = volumes.filter((volume) => {
+    const seen = machine.volumes.find(({ id }) => id === volume.id);
+    return seen === undefined || (isOfVm(volume) && isStillThat(volume, seen));
+  });
+  const isFromMarker = volumes.length === 0;
   const added = machine.volumes
     .filter(({ id, isOwn }) => isOwn && !volumes.some((volume) => volume.id === id))
     .filter(({ role, disk }) => role !== "Disk" || disk !== undefined)
-    .map(({ id, role, disk, storage, state }) => {
-      return { id, role, storage, state, ...(disk === undefined ? {} : { disk }) };
+    .flatMap((seen): ClaimVolume[] => {
+      if (isFromMarker) return [{ ...entryOf(seen), proof: "Recorded" }];
+      return newEntries({ leftovers }, { claim, machine }, seen).filter(isOfVm);
     });
-  return [...volumes, ...added];
+  return [...known, ...added];
+}
+
+/**
+ * What was judged to be a person's is written down before anything is concluded from it: once
+ * Berth's own volume is gone, nothing else tells the person's from a disk that somebody renamed.
+ */
+function othersChange(
+  input: PlanInput,
+  claim: ClaimSpec,
+  machine: Machine,
+): Pick<ClaimSpec, "otherVolumes"> {
+  const { leftovers, open, declared, nowMs } = input;
+  const { otherVolumes: known = [], volumes = [] } = claim;
+  const isOurs = (id: string): boolean => volumes.some((volume) => volume.id === id);
+  const isThere = (id: string): boolean => {
+    const isUnknown = leftovers === undefined || open !== undefined || machine.hasSnapshots;
+    const isListed = leftovers?.some(({ volume }) => volume === id) === true;
+    return isUnknown || isListed || machine.volumes.some((volume) => volume.id === id);
+  };
+  const kept = known.filter(({ id }) => !isOurs(id) && isThere(id));
+  const strangers = machine.volumes
+    .filter(({ id }) => !isOurs(id) && !kept.some((one) => one.id === id))
+    .filter((seen) => seen.isOwn && (seen.disk !== undefined || seen.slot !== undefined))
+    .filter((seen) => {
+      return judgeVolume({ ...input, ...declared }, { claim, machine }, seen).is === "Strange";
+    });
+  const added = strangers.map(({ id }) => ({ id, seenAt: formatTime(nowMs) }));
+  const otherVolumes = [...kept, ...added].slice(0, othersMax);
+  return jsonEqual(otherVolumes, known) ? {} : { otherVolumes };
+}
+
+/** As many as a Claim holds. */
+const othersMax = 256;
+
+/** Saved memory is in a Claim only while the VM's own key names it. */
+function isOfVm(volume: ClaimVolume): boolean {
+  return volume.role === "State" || isProvenVolume(volume);
 }
 
 /** Volumes that the Claim knows already, as they are now, and those that are new. */
-function knownVolumes(declared: Declared, claim: ClaimSpec, machine: Machine): ClaimVolume[] {
-  const old = claim.volumes ?? [];
-  const taken = Object.values(declared.takes ?? {});
+function knownVolumes(input: PlanInput, claim: ClaimSpec, machine: Machine): ClaimVolume[] {
+  const { declared } = input;
+  const { volumes: old = [] } = claim;
   const said = onDeleteSaid(declared, claim);
-  const describe = (volume: ClaimVolume, sizeBytes: number | undefined): ClaimVolume => {
-    return described(volume, said, sizeBytes);
-  };
-  const anew: ClaimVolume[] = [];
+  const grounds = { ...input, ...declared };
+  const anew = machine.volumes.filter((seen) => isMadeAnew(claim, seen));
   const kept = old.flatMap((volume): ClaimVolume[] => {
     const seen = machine.volumes.find(({ id }) => id === volume.id);
     // What was in its memory goes with every resume, and gets another name with every suspend.
-    if (seen === undefined) return volume.role === "State" ? [] : [volume];
-    const now = describe({ ...asSeen(volume, seen), state: seen.state }, seen.sizeBytes);
-    if (now.disk === volume.disk || volume.disk === undefined) return [now];
-    anew.push(now);
-    return [];
+    if (volume.role === "State" && seen?.role !== "State") return [];
+    if (seen === undefined) return [volume];
+    return anew.includes(seen) ? [] : [described(asSeen(volume, seen, claim), said)];
   });
+  const taken = Object.values(declared.takes ?? {});
   const added = machine.volumes
     .filter(({ id, isOwn }) => isOwn || taken.includes(id))
     .filter(({ id }) => !old.some((volume) => volume.id === id))
     // A disk that no spec ever named is a person's.
-    .filter(({ role, disk }) => role !== "Disk" || disk !== undefined)
-    .map(({ id, role, disk, storage, state, sizeBytes }) => {
-      const volume = { id, role, storage, state, ...(disk === undefined ? {} : { disk }) };
-      return describe(volume, sizeBytes);
-    });
-  // The first disk is the one that the machine boots from: what has its name now is the newest.
-  return [...kept, ...added, ...anew];
+    .filter(({ role, disk }) => role !== "Disk" || disk !== undefined);
+  const fresh = [...added, ...anew].map((seen) => judged(grounds, { claim, machine }, seen));
+  // The first disk is the one that the machine boots from: one that got another name keeps its
+  // place, and what has a name now is the newest.
+  const placed = kept.flatMap((volume): ClaimVolume[] => {
+    const heir = fresh.find(({ was }) => was.at(-1) === volume.id);
+    if (heir !== undefined) return heir.entries.map((entry) => described(entry, said));
+    return fresh.some(({ was }) => was.includes(volume.id)) ? [] : [volume];
+  });
+  const isNew = ({ was }: { readonly was: readonly string[] }): boolean => {
+    return !kept.some(({ id }) => id === was.at(-1));
+  };
+  return [
+    ...placed,
+    ...fresh.filter(isNew).flatMap(({ entries }) => entries.map((one) => described(one, said))),
+  ];
+}
+
+type At = { readonly claim: ClaimSpec; readonly machine: Machine };
+
+function newEntries(grounds: Grounds, at: At, seen: SeenVolume): ClaimVolume[] {
+  return judged(grounds, at, seen).entries;
+}
+
+/** What the Claim is to say of a volume that it does not have, and which ones that was before. */
+function judged(
+  grounds: Grounds,
+  at: At,
+  seen: SeenVolume,
+): { readonly entries: ClaimVolume[]; readonly was: readonly string[] } {
+  const entry = entryOf(seen);
+  const judgement = judgeVolume(grounds, at, seen);
+  switch (judgement.is) {
+    case "Ours": {
+      const { madeBy, was } = judgement;
+      const before = at.claim.volumes?.find(({ id }) => id === was.at(-1));
+      const onDelete = before?.onDelete;
+      const proof = staysFollowed(at.claim, seen) ? "Followed" : judgement.proof;
+      const more = { ...(onDelete && { onDelete }), ...(madeBy && { madeBy }) };
+      return { entries: [{ ...entry, ...more, proof }], was };
+    }
+    case "Unproven":
+      return { entries: [entry], was: [] };
+    case "InDoubt":
+    case "Strange": {
+      // Saved memory is the VM's own by its key, and a cloud-init drive is made from the spec.
+      const isOfVmItself = seen.role === "State" || seen.role === "CloudInit";
+      return { entries: isOfVmItself ? [entry] : [], was: [] };
+    }
+  }
+}
+
+/** A copy of a disk that was only followed is no better known than that: Berth moved it. */
+function staysFollowed({ volumes = [], allocation }: ClaimSpec, { disk }: SeenVolume): boolean {
+  if (disk === undefined || allocation?.volume !== undefined) return false;
+  return volumes.some((volume) => {
+    return volume.disk === disk && !guard("moved-volume-not-followed", !isFollowed(volume));
+  });
+}
+
+function entryOf({ id, role, disk, storage, state, sizeBytes }: SeenVolume): ClaimVolume {
+  const size = sizeBytes === undefined ? {} : { size: String(sizeBytes) };
+  return { id, role, storage, state, ...(disk === undefined ? {} : { disk }), ...size };
 }
 
 /**
- * A hypervisor gives the name of a volume that was removed to the next one: what is there now is
- * what it is seen to be, and what was said of the other does not hold for it.
+ * A recorded volume as it is now. Only in the place of its disk is it made larger by anybody: what
+ * has another size elsewhere is another volume under a name that was free.
  */
-function asSeen(volume: ClaimVolume, { disk, role }: SeenVolume): ClaimVolume {
-  if (disk === undefined || disk === volume.disk) return volume;
+function asSeen(volume: ClaimVolume, seen: SeenVolume, { state }: ClaimSpec): ClaimVolume {
+  const now = { ...withName(volume, seen), state: seen.state };
+  const isSized = seen.sizeBytes !== undefined && isInPlace(now, seen) && isStillThat(now, seen);
+  // The marker that was read back is our own, and names the disks that it found.
+  const isBound = state === "Reserved" && seen.disk !== undefined && volume.proof === undefined;
+  const { growsTo, ...rest } = now;
+  const isGrown = isSized && (seen.sizeBytes ?? 0) >= Number(growsTo);
+  return {
+    ...(isGrown ? rest : now),
+    ...(isSized ? { size: String(seen.sizeBytes) } : {}),
+    ...(isBound ? { proof: "Config" as const } : {}),
+  };
+}
+
+/** One that had no disk's name is the disk in whose place it is. */
+function withName(volume: ClaimVolume, { disk, role }: SeenVolume): ClaimVolume {
+  if (disk === undefined || volume.disk !== undefined) return volume;
   // A name that leads to nothing: what it stood for was handed over.
-  if (volume.disk === undefined && volume.onDelete === "Delete") return volume;
+  if (volume.onDelete === "Delete") return volume;
   const { onDelete: _onDelete, since: _since, ...rest } = volume;
   return { ...rest, disk, role };
 }
@@ -131,17 +311,9 @@ function onDeleteSaid(declared: Declared, claim: ClaimSpec): Declared["onDelete"
   return Object.fromEntries(said);
 }
 
-function described(
-  volume: ClaimVolume,
-  said: Declared["onDelete"],
-  sizeBytes: number | undefined,
-): ClaimVolume {
+function described(volume: ClaimVolume, said: Declared["onDelete"]): ClaimVolume {
   const onDelete = volume.disk === undefined ? undefined : said[volume.disk];
-  return {
-    ...volume,
-    ...(onDelete === undefined ? {} : { onDelete }),
-    ...(sizeBytes === undefined ? {} : { size: String(sizeBytes) }),
-  };
+  return { ...volume, ...(onDelete === undefined ? {} : { onDelete }) };
 }
 
 /** A disk that was detached says since when. */

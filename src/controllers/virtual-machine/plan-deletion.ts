@@ -1,10 +1,15 @@
 import type { ClaimSpec } from "../../api/index.ts";
-import type { Machine, SeenVolume } from "../../hypervisor/index.ts";
+import type { Machine } from "../../hypervisor/index.ts";
+import { guard } from "../../kernel/guard.ts";
 import { claimChange, withLeftovers } from "./plan-claim.ts";
+import { withoutGone } from "./plan-gone-volumes.ts";
 import { planVmHandOver, planVmTakenMeanwhile } from "./plan-hand-over.ts";
+import { probableChange } from "./plan-leftovers.ts";
 import { planVmAwake } from "./plan-memory.ts";
 import { planVmPowerOff, planVmResume } from "./plan-power.ts";
+import { planVmVolumesInDoubt } from "./plan-foreign-volumes.ts";
 import { planVmSeedLoose } from "./plan-seed.ts";
+import { mayGoWithVm } from "./volume-ownership.ts";
 import {
   basisOf,
   isUnsettled,
@@ -20,27 +25,28 @@ export function planVmDeletion(input: PlanInput, claim: ClaimSpec, machine: Mach
   const change = claimChange(input, claim, machine);
   if (change !== undefined) return { do: "record", change };
   const at = { node: machine.node, version: machine.version };
-  if (declared.fate === "Retain") return planVmRelease(input, claim, machine);
-  if (declared.isProtected) return { do: "protect" };
-  const stays = machine.volumes.filter((volume) => volume.isOwn && !mayGo(claim, volume));
+  if (!guard("deletion-vm-not-retained", declared.fate !== "Retain")) {
+    return planVmRelease(input, claim, machine);
+  }
+  if (!guard("deletion-unprotected", !declared.isProtected)) return { do: "protect" };
+  const doubted = planVmVolumesInDoubt(input, claim, machine);
+  if (doubted !== undefined) return doubted;
+  const stays = machine.volumes.filter((volume) => {
+    return volume.isOwn && !guard("deletion-volume-may-go", mayGoWithVm(claim, volume));
+  });
   const still = planVmStill(input, claim, { machine, keeps: stays.length > 0 });
   if (still !== undefined) return still;
   const handed =
     planVmTakenMeanwhile(input, { claim, machine }) ??
     planVmHandOver(input, { claim, machine }, stays);
   if (handed !== undefined) return handed;
-  const found = accountFor(input, claim);
+  const found = accountFor(input, claim, machine);
   if (found !== undefined) return found;
   if (isKeeperComing(input)) return waitForOpen(input);
   const volumes = machine.volumes.filter(({ isOwn }) => isOwn).map(({ id }) => id);
   const operation = { kind: "destroy", claim, at, volumes } as const;
-  const intent = `${destroyIntent(claim.externalId)} with ${volumes.length} volumes.`;
+  const intent = `Destroy the machine ${claim.externalId} with ${volumes.length} volumes.`;
   return stepOrWait(input, { name: "Destroy", operation, intent }, machine.lock);
-}
-
-/** How the intent begins by which a machine is destroyed. */
-export function destroyIntent(externalId: string): string {
-  return `Destroy the machine ${externalId}`;
 }
 
 /** Off; or asleep, if all that it sleeps on goes with it. */
@@ -66,13 +72,14 @@ function planVmStill(
 function planVmRelease(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
   if (isKeeperComing(input)) return waitForOpen(input);
   // Left as it is, it could not be written to, or would start from that memory one day.
-  const awake = planVmAwake(input, claim, machine) ?? accountFor(input, claim);
+  const awake = planVmAwake(input, claim, machine) ?? accountFor(input, claim, machine);
   const found = awake ?? planVmSeedLoose(input, claim, machine);
   if (found !== undefined) return found;
   // What is suspended takes no change, not even of its mark; and to wake it would be more than to
   // let it go. So the Claim alone says that it was.
   if (machine.power === "Suspended") {
-    return isUnsettled(input) ? waitForOpen(input) : { do: "finish", how: "Release" };
+    const isSettled = guard("release-suspended-settled", !isUnsettled(input));
+    return isSettled ? { do: "finish", how: "Release" } : waitForOpen(input);
   }
   const operation = { kind: "release", claim, at: basisOf(machine) } as const;
   const intent = "Let the machine go: it stays, and is no longer Berth's.";
@@ -82,25 +89,17 @@ function planVmRelease(input: PlanInput, claim: ClaimSpec, machine: Machine): Ne
 /** A keeper that is not needed any more, and whose creation may still arrive. */
 function isKeeperComing(input: PlanInput): boolean {
   const isThere = input.keeper?.seen.at === "ours";
-  return isUnsettled(input) && input.open?.step === "MakeKeeper" && !isThere;
+  return isUnsettled(input) && input.open?.step === "CreateDiskHolder" && !isThere;
 }
 
-/**
- * What a failed step left under the id can be proven ours only while the marked machine stands. So
- * it goes into the Claim before the machine goes.
- */
-function accountFor({ leftovers }: PlanInput, claim: ClaimSpec): Next | undefined {
+/** What a failed step left under the id is recorded in the Claim before the VM is destroyed. */
+function accountFor(input: PlanInput, claim: ClaimSpec, machine: Machine): Next | undefined {
+  const { leftovers, nowMs } = input;
   if (leftovers === undefined) return { do: "sweep" };
+  const left = withoutGone(input, claim, machine);
+  if (left !== undefined) return { do: "record", change: { volumes: left } };
   const volumes = withLeftovers(claim, leftovers);
-  return volumes === undefined ? undefined : { do: "record", change: { volumes } };
-}
-
-/**
- * Only what the Claim knows, and what the machine needs besides disks and keeps no data in. A named
- * disk goes only if a spec said so: after the restoration of an old backup none may have.
- */
-function mayGo(claim: ClaimSpec, { id }: SeenVolume): boolean {
-  const known = claim.volumes?.find((volume) => volume.id === id);
-  if (known?.disk !== undefined) return known.onDelete === "Delete";
-  return known !== undefined && known.onDelete !== "Retain";
+  const probable = probableChange(claim, leftovers, nowMs);
+  if (volumes === undefined && probable === undefined) return undefined;
+  return { do: "record", change: { ...(volumes && { volumes }), ...probable } };
 }

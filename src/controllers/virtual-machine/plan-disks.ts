@@ -1,6 +1,23 @@
 import type { ClaimSpec } from "../../api/index.ts";
-import type { DiskShape, Machine, NewDisk, SeenDisk, Shape } from "../../hypervisor/index.ts";
-import { basisOf, isOff, stepOrWait, type Found, type Next, type PlanInput } from "./next.ts";
+import { isFollowed } from "../../hypervisor/index.ts";
+import type {
+  DiskShape,
+  Failure,
+  Machine,
+  NewDisk,
+  SeenDisk,
+  Shape,
+} from "../../hypervisor/index.ts";
+import { guard } from "../../kernel/guard.ts";
+import {
+  basisOf,
+  isOff,
+  stepOrWait,
+  wasJustDone,
+  type Found,
+  type Next,
+  type PlanInput,
+} from "./next.ts";
 import { isEverDeclared } from "./plan-claim.ts";
 import { planVmTakeBack } from "./plan-hand-over.ts";
 import { seedShape } from "./plan-seed.ts";
@@ -55,12 +72,48 @@ export function lostDisks(disks: readonly NewDisk[], claim: ClaimSpec, machine: 
  */
 function planVmDestroyed(input: PlanInput, at: At): Next | undefined {
   for (const name of input.declared.absentDisks ?? []) {
-    const [volume] = isEverDeclared(at.claim, name) ? volumesOf(at.claim, name) : [];
-    // One that the guest does not let go yet is detached with the next restart.
-    if (volume === undefined || at.machine.pending.includes(`disks[${name}]`)) continue;
-    return planVmDestroyedVolume(input, at, volume);
+    const isKnown = guard("destroy-disk-once-declared", isEverDeclared(at.claim, name));
+    const [volume] = isKnown ? volumesOf(at.claim, name) : [];
+    if (volume === undefined || isLeaving(at, volume)) continue;
+    return planVmFollowedStays(input, at, volume) ?? planVmDestroyedVolume(input, at, volume);
   }
   return undefined;
+}
+
+/** One that the guest does not let go yet is detached with the next restart, in whatever slot. */
+function isLeaving({ machine }: At, { id, disk = "" }: ClaimVolume): boolean {
+  if (machine.pending.includes(`disks[${disk}]`)) return true;
+  const isUsed = machine.volumes.some((volume) => volume.id === id && volume.state === "Attached");
+  const isShown = machine.disks.some(({ volume }) => volume === id);
+  return machine.pending.length > 0 && isUsed && !isShown;
+}
+
+/**
+ * A disk that somebody renamed or moved may be a person's own volume. It is detached, and a person
+ * removes it (decision 19). Undefined: it may go, or it is gone.
+ */
+function planVmFollowedStays(input: PlanInput, at: At, volume: ClaimVolume): Next | undefined {
+  if (guard("absent-disk-not-followed", !isFollowed(volume))) return undefined;
+  const { id, disk = "" } = volume;
+  const { claim, machine } = at;
+  if (seenDisk(machine, disk)?.volume === id) {
+    return stepOrWait(input, detachStep(at, disk), machine.lock);
+  }
+  const isListed = input.leftovers?.some((one) => one.volume === id) === true;
+  if (!isListed && !machine.volumes.some((one) => one.id === id)) return undefined;
+  return { do: "fail", failure: followedFailure(claim, volume) };
+}
+
+function followedFailure({ externalId }: ClaimSpec, { id, disk = "" }: ClaimVolume): Failure {
+  return {
+    category: "IdentityConflict",
+    message:
+      `The disk ${disk} is detached, and Berth does not destroy its volume ${id}: somebody renamed ` +
+      "or moved it by hand, so it may be another volume than the one that Berth made.",
+    remedy:
+      `If nobody needs it, remove the volume ${id} of VM ${externalId} on the hypervisor; Berth ` +
+      "continues by itself. Otherwise remove the entry of the disk from spec.disks: it stays detached.",
+  };
 }
 
 function planVmDestroyedVolume(
@@ -102,7 +155,15 @@ function removedDisk({ declared }: PlanInput, { claim, machine }: At): string | 
   const names = new Set(declared.disks.map(({ name }) => name));
   return machine.disks
     .map(({ name }) => name)
-    .find((name) => name !== undefined && !names.has(name) && isEverDeclared(claim, name));
+    .filter((name) => name !== undefined && !names.has(name))
+    .filter((name = "") => guard("detach-disk-once-declared", isEverDeclared(claim, name)))
+    .find((name = "") => guard("detach-own-disk", hasOwnVolume({ claim, machine }, name)));
+}
+
+/** What a person put in the place of a disk of ours is that person's to take out. */
+function hasOwnVolume({ claim, machine }: At, name: string): boolean {
+  const seen = seenDisk(machine, name);
+  return volumesOf(claim, name).some(({ id }) => id === seen?.volume);
 }
 
 function seenDisk(machine: Machine, name: string): SeenDisk | undefined {
@@ -125,12 +186,12 @@ function stampStep({ claim, machine }: At, disks: readonly NewDisk[]): Step {
   const at = basisOf(machine);
   const operation = { kind: "stamp", claim, at, disks: named, networks: [] } as const;
   const names = disks.map(({ name }) => name).join(", ");
-  return { name: "Stamp", operation, intent: `Choose places for the disks ${names}.` };
+  return { name: "WriteMarker", operation, intent: `Choose places for the disks ${names}.` };
 }
 
 function addDiskStep(input: PlanInput, { claim, machine }: At, disk: NewDisk): Step {
   const { declared } = input;
-  const taken = claim.everStood ? undefined : declared.takes?.[disk.name];
+  const taken = claim.everExisted ? undefined : declared.takes?.[disk.name];
   const order = orderWith(declared.shape, machine, disk.name);
   const at = basisOf(machine);
   if (taken !== undefined) {
@@ -139,7 +200,7 @@ function addDiskStep(input: PlanInput, { claim, machine }: At, disk: NewDisk): S
     return { name: "Attach", operation: { ...operation, take: true, ...order }, intent };
   }
   const first = { ...firstTime(declared.shape), ...seedShape(input, claim, machine) };
-  const also = claim.everStood ? {} : { also: first };
+  const also = claim.everExisted ? {} : { also: first };
   const operation = { kind: "addDisk", claim, at, disk, ...order, ...also } as const;
   return { name: "AddDisk", operation, intent: `Make the disk ${disk.name} on ${disk.storage}.` };
 }
@@ -150,15 +211,15 @@ function firstTime({ firmware, cloudInit }: Shape): Shape {
 }
 
 function attachStep(
-  { declared, lastDone }: PlanInput,
+  input: PlanInput,
   { claim, machine }: At,
   { disk, volume }: { readonly disk: NewDisk; readonly volume: string },
 ): Step {
   const stamp = stampStep({ claim, machine }, [disk]);
   // Only the driver knows whether the place that the name has is on this bus.
-  if (disk.bus !== undefined && lastDone !== stamp.intent) return stamp;
+  if (disk.bus !== undefined && !wasJustDone(input, stamp)) return stamp;
   const at = basisOf(machine);
-  const order = orderWith(declared.shape, machine, disk.name);
+  const order = orderWith(input.declared.shape, machine, disk.name);
   const operation = { kind: "attach", claim, at, disk: optionsOf(disk), volume, ...order } as const;
   return { name: "Attach", operation, intent: `Attach the disk ${disk.name} again.` };
 }

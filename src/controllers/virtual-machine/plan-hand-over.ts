@@ -1,15 +1,30 @@
 import type { ClaimSpec } from "../../api/index.ts";
-import type { DiskShape, Machine, SeenDisk, SeenVolume } from "../../hypervisor/index.ts";
+import {
+  isFollowed,
+  type DiskShape,
+  type Machine,
+  type SeenDisk,
+  type SeenVolume,
+} from "../../hypervisor/index.ts";
+import { guard } from "../../kernel/guard.ts";
 import {
   basisOf,
   stepOrWait,
+  wasJustDone,
   type KeeperView,
   type KeptDisk,
   type Next,
   type PlanInput,
 } from "./next.ts";
-import { planVmKeeperClosed, planVmKeeperReady, settledEntry, type Held } from "./plan-keeper.ts";
+import {
+  planVmKeeperClosed,
+  planVmKeeperReady,
+  planVmKeeperRenamed,
+  settledEntry,
+  type Held,
+} from "./plan-keeper.ts";
 import type { Step } from "./steps.ts";
+import { hasRecordedSize, isOwnDisk, mayGoWithVm } from "./volume-ownership.ts";
 
 type ClaimVolume = NonNullable<ClaimSpec["volumes"]>[number];
 
@@ -45,21 +60,33 @@ export function planVmHandOver(
   }
   const fresh = stays.filter(({ id }) => !entries.some((entry) => entry.id === id));
   if (fresh.length === 0) return undefined;
-  const added = fresh.map((volume) => entryOf(volume, names.get(volume.id) ?? ""));
+  const added = fresh.map((volume) => {
+    const known = at.claim.volumes?.find(({ id }) => id === volume.id);
+    return { ...entryOf(volume, names.get(volume.id) ?? ""), ...followed(known) };
+  });
   return { do: "recordKeeper", change: { volumes: [...entries, ...added] } };
 }
 
+/** A disk that was only followed is no better known after it changed hands. */
+function followed(known: ClaimVolume | undefined): Pick<ClaimVolume, "proof"> {
+  return known !== undefined && isFollowed(known) ? { proof: "Followed" } : {};
+}
+
 /** An entry whose volume was not seen with the keeper yet. */
-function isComing({ seen }: KeeperView, { id, onDelete }: ClaimVolume): boolean {
-  const isHere = seen.at === "ours" && seen.machine.volumes.some((volume) => volume.id === id);
+function isComing({ seen }: KeeperView, entry: ClaimVolume): boolean {
+  return isAwaited(entry, seen.at === "ours" ? seen.machine.volumes : []);
+}
+
+/** One that was seen there and is not there now was taken away: it is not on its way. */
+function isAwaited({ id, state, onDelete }: ClaimVolume, here: readonly SeenVolume[]): boolean {
+  const isHere = state === "Attached" || here.some((volume) => volume.id === id);
   return onDelete === "Retain" && !isHere;
 }
 
 /** One volume on its way to the keeper. Undefined: it is there, and both Claims say so. */
 function planVmEntry(input: PlanInput, at: At, coming: Coming): Next | undefined {
   const { held, entry } = coming;
-  const isHere = held.machine.volumes.some(({ id }) => id === entry.id);
-  if (entry.onDelete !== "Retain" || isHere) return undefined;
+  if (!isAwaited(entry, held.machine.volumes)) return undefined;
   const filled = held.machine.disks.find(({ name }) => name === entry.disk);
   return filled === undefined
     ? planVmSend(input, at, coming)
@@ -74,9 +101,8 @@ interface Coming {
 /** It is still to be handed over, unless somebody has said meanwhile that it may go after all. */
 function planVmSend(input: PlanInput, at: At, { held, entry }: Coming): Next {
   const { claim, machine } = at;
-  const isThere = machine.volumes.some(({ id }) => id === entry.id);
-  const known = claim.volumes?.find(({ id }) => id === entry.id);
-  if (isThere && known?.onDelete === "Delete") return dropped(held, entry.id);
+  const seen = machine.volumes.find(({ id }) => id === entry.id);
+  if (seen !== undefined && mayGoWithVm(claim, seen)) return dropped(held, entry.id);
   const step = handOverStep(at, held, entry);
   return planVmSlot(input, at, { held, entry }) ?? bothUnlocked(input, step, [machine, held]);
 }
@@ -93,9 +119,13 @@ function planVmArrived(
   const isThere = machine.volumes.some((one) => one.id === id);
   const known = claim.volumes?.find((one) => one.id === id);
   // Work that was cut short and then finished: the machine's own name for it leads to nothing now.
-  const isProven = !isThere || input.lastDone === step.intent || known?.onDelete === "Delete";
-  if (!isProven) return bothUnlocked(input, step, [machine, held]);
-  if (known !== undefined && known.onDelete !== "Delete") {
+  const isProven = !isThere || wasJustDone(input, step) || isNameOnly(known);
+  // What somebody put there is of another size, or the driver says so.
+  const isSized = entry.size === undefined || entry.size === String(filled.sizeBytes);
+  if (!guard("transfer-arrived-proven", isProven) || !guard("transfer-arrived-size", isSized)) {
+    return bothUnlocked(input, step, [machine, held]);
+  }
+  if (known !== undefined && !isNameOnly(known)) {
     return { do: "record", change: { volumes: withoutData(claim, id, isThere) } };
   }
   const volumes = (held.claim.volumes ?? []).map((one) => {
@@ -104,11 +134,16 @@ function planVmArrived(
   return { do: "recordKeeper", change: { volumes } };
 }
 
+/** A name that leads to nothing: see below. */
+function isNameOnly(known: ClaimVolume | undefined): boolean {
+  return known?.onDelete === "Delete" && known.disk === undefined;
+}
+
 /** The Claim without the volume; or where the machine still names it, with a name for nothing. */
 function withoutData({ volumes = [] }: ClaimSpec, id: string, isNamed: boolean): ClaimVolume[] {
   return volumes.flatMap((volume): ClaimVolume[] => {
     if (volume.id !== id) return [volume];
-    const { disk: _disk, since: _since, ...rest } = volume;
+    const { disk: _disk, since: _since, proof: _proof, ...rest } = volume;
     return isNamed ? [{ ...rest, onDelete: "Delete" }] : [];
   });
 }
@@ -127,7 +162,7 @@ function planVmSlot(input: PlanInput, { machine }: At, { held, entry }: Coming):
   const at = basisOf(held.machine);
   const operation = { kind: "stamp", claim: held.claim, at, disks, networks: [] } as const;
   const intent = `Choose a place for the disk ${disk} in the keeper ${held.claim.externalId}.`;
-  return stepOrWait(input, { name: "MarkKeeper", operation, intent }, held.machine.lock);
+  return stepOrWait(input, { name: "WriteDiskHolderMarker", operation, intent }, held.machine.lock);
 }
 
 /** Volumes change hands on one node only. A keeper has no power, so it can always be moved. */
@@ -137,7 +172,7 @@ function planVmKeeperNear(input: PlanInput, machine: Machine, held: Held): Next 
   const at = basisOf(held.machine);
   const operation = { kind: "migrate", claim: held.claim, at, to } as const;
   const intent = `Move the keeper ${held.claim.externalId} to the node ${to}.`;
-  return stepOrWait(input, { name: "MoveKeeper", operation, intent }, held.machine.lock);
+  return stepOrWait(input, { name: "MigrateDiskHolder", operation, intent }, held.machine.lock);
 }
 
 function handOverStep({ claim, machine }: At, held: Held, { id, disk = "" }: ClaimVolume): Step {
@@ -145,7 +180,7 @@ function handOverStep({ claim, machine }: At, held: Held, { id, disk = "" }: Cla
   const at = basisOf(machine);
   const operation = { kind: "handOver", claim, at, volume: id, to } as const;
   const intent = `Hand the volume ${id} over to the keeper ${held.claim.externalId} as ${disk}.`;
-  return { name: "HandOver", operation, intent };
+  return { name: "TransferDisk", operation, intent };
 }
 
 /**
@@ -153,30 +188,83 @@ function handOverStep({ claim, machine }: At, held: Held, { id, disk = "" }: Cla
  * Claim has it as one that has to stay, so that nothing which a cut leaves behind is swept.
  */
 export function planVmTakeBack(input: PlanInput, at: At, kept: KeptDisk): Next {
+  if (!guard("returned-disk-holder-free", kept.isBusy !== true)) return holderBusy(kept);
+  return planVmOtherClosed(input, at, kept) ?? planVmTakeFrom(input, at, kept);
+}
+
+/** One disk-holder VM at a time. */
+function planVmOtherClosed(input: PlanInput, { claim }: At, kept: KeptDisk): Next | undefined {
+  const isOther = claim.diskHolder !== undefined && claim.diskHolder.externalId !== kept.keeper;
+  return isOther ? planVmKeeperClosed(input, claim) : undefined;
+}
+
+function planVmTakeFrom(input: PlanInput, at: At, kept: KeptDisk): Next {
   const { claim, machine } = at;
   const { keeper } = input;
-  const isOther = claim.keeper !== undefined && claim.keeper.externalId !== kept.keeper;
-  const closing = isOther ? planVmKeeperClosed(input, claim) : undefined;
-  if (closing !== undefined) return closing;
   if (keeper === undefined) return { do: "keep", from: kept.keeper };
   const ready = planVmKeeperReady(input, keeper, { node: machine.node, disks: [] });
   if ("do" in ready) return ready;
   return (
+    planVmKeeperRenamed(claim, ready) ??
+    notKept(input, ready, kept) ??
     planVmKeeperNear(input, machine, ready) ??
-    expected(claim, kept) ??
+    expected(claim, ready, kept) ??
     bothUnlocked(input, takeBackStep(at, ready, kept), [machine, ready])
   );
+}
+
+/** A new disk in its place would be empty, while the one that was kept waits. */
+function holderBusy({ disk, volume, keeper }: KeptDisk): Next {
+  const message =
+    `The disk ${disk} (${volume}) is in the disk-holder VM ${keeper}, which another ` +
+    "VirtualMachine uses at the moment to take a disk out of it.";
+  const remedy = `Berth takes the disk back when that is done. \`kubectl get claims\` shows who has VM ${keeper}.`;
+  return { do: "fail", failure: { category: "DependencyNotReady", message, remedy } };
+}
+
+/**
+ * Somebody removed the disk that was kept, and the disk-holder VM has another of its name. Nobody
+ * makes a disk larger there; only a spec that declares exactly the other size says it is meant.
+ */
+function notKept(
+  { declared }: PlanInput,
+  { claim, machine }: Held,
+  { disk, volume }: KeptDisk,
+): Next | undefined {
+  const entry = claim.volumes?.find(({ id }) => id === volume);
+  const seen = machine.volumes.find(({ id }) => id === volume);
+  if (entry === undefined || seen === undefined) return undefined;
+  const { sizeBytes } = declared.disks.find(({ name }) => name === disk) ?? {};
+  const isDeclared = sizeBytes !== undefined && sizeBytes === seen.sizeBytes;
+  const isIt = isDeclared || hasRecordedSize(entry, seen);
+  if (guard("returned-disk-as-recorded", isIt)) return undefined;
+  const { externalId } = claim;
+  const message =
+    `The volume ${volume} of the disk-holder VM ${externalId} is not the one that was recorded ` +
+    `for the disk ${disk}: it has ${seen.sizeBytes} bytes, recorded are ${entry.size}. Somebody ` +
+    "uses the name for another volume, and Berth does not take that over.";
+  const remedy =
+    `Move this volume to another VM, and attach the recorded one to VM ${externalId} again. If it ` +
+    "is lost, give the disk another name in spec.disks. If this volume is to be used as the disk, " +
+    "declare exactly its size in spec.disks: Berth then uses it, and never destroys it.";
+  return { do: "fail", failure: { category: "IdentityConflict", message, remedy } };
 }
 
 /** What is about to come stands in the Claim, as one that has to stay. */
 function expected(
   { volumes = [] }: ClaimSpec,
+  { claim, machine }: Held,
   { volume: id, storage }: KeptDisk,
 ): Next | undefined {
   if (volumes.some((volume) => volume.id === id)) return undefined;
   const place = storage === undefined ? {} : { storage };
-  const coming = { id, role: "Disk", state: "Detached", onDelete: "Retain", ...place } as const;
-  return { do: "record", change: { volumes: [...volumes, coming] } };
+  const entry = claim.volumes?.find((volume) => volume.id === id);
+  const seen = machine.volumes.find((volume) => volume.id === id);
+  const isRecorded = entry === undefined || seen === undefined || hasRecordedSize(entry, seen);
+  // One that is only declared to be the disk is used, and never destroyed.
+  const proof = isRecorded ? followed(entry) : ({ proof: "Followed" } as const);
+  const fixed = { id, role: "Disk", state: "Detached", onDelete: "Retain" } as const;
+  return { do: "record", change: { volumes: [...volumes, { ...fixed, ...place, ...proof }] } };
 }
 
 function takeBackStep({ claim, machine }: At, held: Held, { volume, disk }: KeptDisk): Step {
@@ -184,7 +272,7 @@ function takeBackStep({ claim, machine }: At, held: Held, { volume, disk }: Kept
   const at = basisOf(held.machine);
   const operation = { kind: "handOver", claim: held.claim, at, volume, to } as const;
   const intent = `Take the volume ${volume} back from the keeper ${held.claim.externalId}.`;
-  return { name: "TakeBack", operation, intent };
+  return { name: "ReturnDisk", operation, intent };
 }
 
 /** What was taken back and seen here is forgotten under its old name, here and by the keeper. */
@@ -195,7 +283,7 @@ export function planVmTakenBack(input: PlanInput, at: At): Next | undefined {
   for (const disk of kept.filter((one) => one.keeper === keeper.claim.externalId)) {
     if (!at.machine.disks.some(({ name }) => name === disk.disk)) continue;
     const isStillNamed = held.machine.volumes.some(({ id }) => id === disk.volume);
-    const isProven = input.lastDone === takeBackStep(at, held, disk).intent;
+    const isProven = wasJustDone(input, takeBackStep(at, held, disk));
     if (isStillNamed && !isProven) continue;
     if (at.claim.volumes?.some(({ id }) => id === disk.volume) === true) {
       const volumes = withoutData(at.claim, disk.volume, false);
@@ -241,7 +329,7 @@ function bothUnlocked(
   return stepOrWait(input, step, machine.lock ?? held.machine.lock);
 }
 
-/** By volume, the name that each has with the keeper: its own, or one for what never had any. */
+/** By volume, the name that each has with the keeper: its own, or one for what is a person's. */
 function namesFor(
   stays: readonly SeenVolume[],
   { volumes = [] }: ClaimSpec,
@@ -249,9 +337,11 @@ function namesFor(
 ): Map<string, string> {
   const names = new Map(entries.map(({ id, disk = "" }) => [id, disk]));
   const taken = new Set(names.values());
-  for (const { id, disk } of stays) {
+  for (const seen of stays) {
+    const { id } = seen;
     if (names.has(id)) continue;
-    const own = disk ?? volumes.find((volume) => volume.id === id)?.disk;
+    const known = volumes.find((volume) => volume.id === id);
+    const own = known && isOwnDisk(known, seen) ? known.disk : undefined;
     const name = own === undefined || taken.has(own) ? freeName(taken) : own;
     names.set(id, name);
     taken.add(name);

@@ -1,14 +1,19 @@
 import type { ClaimSpec } from "../../api/index.ts";
 import { shapeDifferences } from "../../hypervisor/index.ts";
 import type { Difference, Failure, Machine, NewDisk, SeenDisk } from "../../hypervisor/index.ts";
-import { fieldsMadeAnew } from "./made-from.ts";
+import { guard } from "../../kernel/guard.ts";
+import { fieldsChangedSince, originsChangedSince } from "./created-from.ts";
+import { lostDiskFailure } from "./lost-disk.ts";
 import { claimChange } from "./plan-claim.ts";
 import { driftOf } from "./plan-drift.ts";
 import { lostDisks, planVmDisks } from "./plan-disks.ts";
+import { hasVolumesInDoubt, planVmForeignVolumes } from "./plan-foreign-volumes.ts";
+import { planVmGoneVolumes } from "./plan-gone-volumes.ts";
 import { planVmTakenBack } from "./plan-hand-over.ts";
 import { planVmKeeperClosed } from "./plan-keeper.ts";
+import { planVmAllocationSettled } from "./plan-leftovers.ts";
 import { planVmAwake } from "./plan-memory.ts";
-import { planVmPlace } from "./plan-place.ts";
+import { moveWaits, planVmPlace } from "./plan-place.ts";
 import { planVmPower } from "./plan-power.ts";
 import { planVmSeed, planVmSeedRead } from "./plan-seed.ts";
 import { planVmShape } from "./plan-shape.ts";
@@ -31,7 +36,7 @@ export function planVmMachine(input: PlanInput, claim: ClaimSpec, machine: Machi
     (mayPower ? planVmPower(input, claim, found) : undefined) ??
     planVmKeeperClosed(input, claim) ??
     planVmRest(input, claim, {
-      found: { ...found, later: [...found.later, ...frozen(input, claim, found)] },
+      found: { ...found, later: [...found.later, ...waits(input, claim, found)] },
       isLeftAlone,
     })
   );
@@ -48,15 +53,18 @@ function planVmLock(input: PlanInput, claim: ClaimSpec, machine: Machine): Next 
 function planVmKnown(input: PlanInput, claim: ClaimSpec, machine: Machine): Next | undefined {
   const change = claimChange(input, claim, machine);
   if (change !== undefined) return { do: "record", change };
-  const { madeFrom } = input.declared;
+  const { createdFrom } = input.declared;
   // One that was made before this was written down, or that was taken over, counts from now on.
-  if (claim.everStood && claim.madeFrom === undefined && madeFrom !== undefined) {
-    return { do: "record", change: { madeFrom } };
+  if (claim.everExisted && claim.createdFrom === undefined && createdFrom !== undefined) {
+    return { do: "record", change: { createdFrom } };
   }
   return (
     planVmLock(input, claim, machine) ??
+    planVmAllocationSettled(input, claim, machine.lock) ??
     planVmAwake(input, claim, machine) ??
-    planVmTakenBack(input, { claim, machine })
+    planVmTakenBack(input, { claim, machine }) ??
+    planVmForeignVolumes(input, claim, machine) ??
+    planVmGoneVolumes(input, claim, machine)
   );
 }
 
@@ -65,14 +73,17 @@ function planVmRest(
   claim: ClaimSpec,
   { found, isLeftAlone }: { readonly found: Found; readonly isLeftAlone: boolean },
 ): Next {
-  if (!claim.everStood) {
-    const { madeFrom } = declared;
-    return { do: "record", change: { everStood: true, ...(madeFrom && { madeFrom }) } };
+  if (!claim.everExisted) {
+    const { createdFrom } = declared;
+    return { do: "record", change: { everExisted: true, ...(createdFrom && { createdFrom }) } };
   }
   const { machine, later } = found;
   const pending = isLeftAlone ? machine.pending : [...new Set([...machine.pending, ...later])];
   const isApplied = isLeftAlone || later.length === 0;
-  return { do: "rest", drift: isLeftAlone ? driftOf(declared, found) : [], pending, isApplied };
+  const changed = originsChangedSince(claim.createdFrom ?? [], declared.createdFrom ?? []);
+  const told = changed.length === 0 ? {} : { changed };
+  const drift = isLeftAlone ? driftOf(declared, found) : [];
+  return { do: "rest", drift, pending, isApplied, ...told };
 }
 
 /** What differs; and of that, what has to wait until the machine is off. */
@@ -89,17 +100,27 @@ function compare(input: PlanInput, claim: ClaimSpec, machine: Machine): Found {
 
 /** What differs was not edited, so somebody changed it by hand; and that is not to be corrected. */
 function isDriftLeftAlone({ declared }: PlanInput, claim: ClaimSpec): boolean {
-  return claim.everStood && !declared.isEdited && declared.driftPolicy !== "Correct";
+  return claim.everExisted && !declared.isEdited && declared.driftPolicy !== "Correct";
 }
 
 function planVmForm(input: PlanInput, claim: ClaimSpec, found: Found): Next | undefined {
   if (found.machine.power === "Suspended") return undefined;
   return (
     planVmSeed(input, claim, found.machine) ??
-    planVmDisks(input, claim, found) ??
+    planVmOwnDisks(input, claim, found) ??
     planVmShape(input, claim, found) ??
     planVmPlace(input, claim, found)
   );
+}
+
+/** No disk is touched while nobody can tell whose one of them is. */
+function planVmOwnDisks(input: PlanInput, claim: ClaimSpec, found: Found): Next | undefined {
+  const isClear = !hasVolumesInDoubt(input, claim, found.machine);
+  return guard("disks-not-in-doubt", isClear) ? planVmDisks(input, claim, found) : undefined;
+}
+
+function waits(input: PlanInput, claim: ClaimSpec, found: Found): string[] {
+  return [...frozen(input, claim, found), ...moveWaits(input, claim, found.machine)];
 }
 
 /** What is suspended keeps its form with its memory: what it lacks waits until it has run again. */
@@ -122,12 +143,14 @@ function refusalOf(input: PlanInput, claim: ClaimSpec, found: Found): Next | und
   const sizes = shrinkingDisks(disks, machine);
   const fields = [
     ...sizes.map(sizeField),
-    ...(claim.everStood ? fixedFields(input, claim, found) : []),
+    ...(claim.everExisted ? fixedFields(input, claim, found) : []),
   ];
-  const [lost] = claim.everStood ? lostDisks(disks, claim, machine) : [];
-  if (lost !== undefined) return { do: "fail", failure: lostDisk(lost) };
-  if (fields.length === 0) return undefined;
-  if (!claim.everStood) return { do: "fail", failure: tooSmall(fields) };
+  const [lost] = claim.everExisted ? lostDisks(disks, claim, machine) : [];
+  if (lost !== undefined && !guard("disk-not-lost", lost === undefined)) {
+    return { do: "fail", failure: lostDiskFailure({ claim, machine }, lost) };
+  }
+  if (guard("change-possible-in-place", fields.length === 0)) return undefined;
+  if (!claim.everExisted) return { do: "fail", failure: tooSmall(fields) };
   const named = fields.join(", ");
   return {
     do: "fail",
@@ -158,10 +181,10 @@ function waysBack({ declared }: PlanInput, isBesideSizes: boolean): string[] {
 /** The source and the first boot's data count only until it stood; of the rest the driver knows. */
 function fixedFields(
   input: PlanInput,
-  { madeFrom = [] }: ClaimSpec,
+  { createdFrom = [] }: ClaimSpec,
   { machine, differences }: Found,
 ): string[] {
-  const anew = fieldsMadeAnew(madeFrom, input.declared.madeFrom ?? madeFrom);
+  const anew = fieldsChangedSince(createdFrom, input.declared.createdFrom ?? createdFrom);
   const isToldAnew = anew.some((field) => field.startsWith("spec.cloudInit"));
   // What the hypervisor shows may differ without an edit: somebody changed it there.
   const isFirstBoot = differences.some(({ path }) => path.startsWith("cloudInit"));
@@ -191,12 +214,4 @@ function shrinkingDisks(disks: readonly NewDisk[], machine: Machine): SeenDisk[]
 
 function sizeField({ name = "", sizeBytes }: SeenDisk): string {
   return `spec.disks[${name}].size (it has ${sizeText(sizeBytes)})`;
-}
-
-function lostDisk(name: string): Failure {
-  return {
-    category: "Missing",
-    message: `The disk ${name} was the machine's and is no longer attached to it.`,
-    remedy: "Attach the disk again on the hypervisor, or remove its entry from spec.disks.",
-  };
 }

@@ -1,6 +1,7 @@
 import type { ClaimSpec } from "../../api/index.ts";
 import type { Machine } from "../../hypervisor/index.ts";
-import { basisOf, stepOrWait, type Found, type Next, type PlanInput } from "./next.ts";
+import { basisOf, stepOrWait, wasJustDone, type Found, type Next, type PlanInput } from "./next.ts";
+import { holdsSeed } from "./plan-seed.ts";
 import type { Step } from "./steps.ts";
 
 /** Where the machine is and who watches over it: its node, its pool, high availability. */
@@ -18,13 +19,21 @@ export function planVmPlace(input: PlanInput, claim: ClaimSpec, found: Found): N
 }
 
 /** Only a glance shows the pool, some time later: until then nobody has seen it there. */
-function isUnseen({ lastDone, seenPool }: PlanInput, { intent }: Step): boolean {
-  return lastDone === intent && seenPool?.isOld === true;
+function isUnseen(input: PlanInput, step: Step): boolean {
+  return wasJustDone(input, step) && input.seenPool?.isOld === true;
 }
 
-function moveStep({ declared }: PlanInput, claim: ClaimSpec, machine: Machine): Step | undefined {
+/** What keeps a VM where it is, for people: a disc in its drive is of one node, and stays there. */
+export function moveWaits({ declared }: PlanInput, claim: ClaimSpec, machine: Machine): string[] {
   const { movesTo: to } = declared;
-  if (to === undefined || to === machine.node || !claim.everStood) return undefined;
+  const isWaiting = to !== undefined && to !== machine.node && holdsSeed(claim, machine);
+  return isWaiting ? ["placement, until its guest has read the first-boot disc"] : [];
+}
+
+function moveStep(input: PlanInput, claim: ClaimSpec, machine: Machine): Step | undefined {
+  const { movesTo: to } = input.declared;
+  if (to === undefined || to === machine.node || !claim.everExisted) return undefined;
+  if (moveWaits(input, claim, machine).length > 0) return undefined;
   const operation = { kind: "migrate", claim, at: basisOf(machine), to } as const;
   return { name: "Migrate", operation, intent: `Move the machine to the node ${to}.` };
 }
@@ -37,9 +46,9 @@ function regroupStep(
   const { pool } = declared;
   if (pool === undefined || seenPool === undefined || seenPool.name === pool) return undefined;
   const intent = `Put the machine into the pool ${pool}.`;
-  if (!claim.everStood) return undefined;
+  if (!claim.everExisted) return undefined;
   const operation = { kind: "regroup", claim, at: basisOf(machine), pool } as const;
-  return { name: "Regroup", operation, intent };
+  return { name: "SetPool", operation, intent };
 }
 
 function guardStep(
@@ -54,5 +63,5 @@ function guardStep(
   const at = basisOf(machine);
   const operation = { kind: "guard", claim, at, highAvailability, power } as const;
   const intent = `Set high availability to ${JSON.stringify(highAvailability)}.`;
-  return { name: "Guard", operation, intent };
+  return { name: "SetHighAvailability", operation, intent };
 }

@@ -2,8 +2,9 @@ import type { ClaimSpec } from "../../api/index.ts";
 import type { Machine } from "../../hypervisor/index.ts";
 import { basisOf, stepOrWait, type Found, type Next, type PlanInput } from "./next.ts";
 import { planVmMemoryFree } from "./plan-memory.ts";
+import { listText } from "../../kernel/list-text.ts";
 
-export const startIntent = "Start the machine.";
+const startIntent = "Start the machine.";
 
 /** The power that is declared, and the restarts that changes need and may have. */
 export function planVmPower(input: PlanInput, claim: ClaimSpec, found: Found): Next | undefined {
@@ -25,7 +26,7 @@ export function planVmPower(input: PlanInput, claim: ClaimSpec, found: Found): N
 /** A machine in the making was not asked for its power: it never ran, so it can be started. */
 function planVmUnknownPower(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
   if (!input.isPowerUnasked) return { do: "wait", kind: "Task", name: "the power state" };
-  const isFirst = !claim.everStood && input.declared.power !== "Stopped";
+  const isFirst = !claim.everExisted && input.declared.power !== "Stopped";
   return isFirst ? start(input, claim, machine) : { do: "look" };
 }
 
@@ -33,16 +34,23 @@ function planVmUnknownPower(input: PlanInput, claim: ClaimSpec, machine: Machine
 function planVmRestart(input: PlanInput, claim: ClaimSpec, found: Found): Next | undefined {
   const { machine, later } = found;
   const { updatePolicy, shutdown } = input.declared;
-  if (updatePolicy === "PowerOff" && later.length > 0) return planVmPowerOff(input, claim, machine);
+  if (updatePolicy === "PowerOff" && later.length > 0) {
+    return withFields(planVmPowerOff(input, claim, machine), later);
+  }
   if (updatePolicy === "Live" || machine.pending.length === 0) return undefined;
   const isAsked = machine.power === "Running" && shutdown.graceSeconds > 0;
-  if (!isAsked || input.isShutdownIgnored || !claim.everStood) {
+  if (!isAsked || input.isShutdownIgnored || !claim.everExisted) {
     return planVmPowerOff(input, claim, machine);
   }
   const { graceSeconds } = shutdown;
   const operation = { kind: "reboot", claim, at: basisOf(machine), graceSeconds } as const;
-  const intent = `Restart the guest for: ${machine.pending.join(", ")}.`.slice(0, 1000);
+  const intent = `Restart the guest for: ${listText(machine.pending)}.`.slice(0, 1000);
   return stepOrWait(input, { name: "Reboot", operation, intent }, machine.lock);
+}
+
+/** A VM is not switched off for fields that somebody keeps changing back. */
+function withFields(next: Next, fields: readonly string[]): Next {
+  return next.do === "step" ? { ...next, step: { ...next.step, fields } } : next;
 }
 
 /** A machine that is suspended to disk goes on from where it was. */
@@ -90,13 +98,13 @@ export function planVmPowerOff(input: PlanInput, claim: ClaimSpec, machine: Mach
   const { graceSeconds, force } = input.declared.shutdown;
   const at = basisOf(machine);
   const isAsking = machine.power === "Running" && graceSeconds > 0 && !input.isShutdownIgnored;
-  if (isAsking && claim.everStood) {
+  if (isAsking && claim.everExisted) {
     const mode = "Graceful";
     const operation = { kind: "powerOff", claim, at, mode, graceSeconds } as const;
     const intent = `Ask the guest to shut down, within ${graceSeconds} s.`;
     return stepOrWait(input, { name: "Shutdown", operation, intent }, machine.lock);
   }
-  if (!force && claim.everStood) {
+  if (!force && claim.everExisted) {
     return { do: "wait", kind: "Task", name: "the guest to shut down (shutdown.force is off)" };
   }
   const operation = { kind: "powerOff", claim, at, mode: "Forced" } as const;

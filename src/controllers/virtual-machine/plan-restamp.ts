@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { ClaimSpec, VirtualMachineStatus } from "../../api/index.ts";
 import { proposeNames } from "../../hypervisor/index.ts";
 import type { Failure, ForeignSeen, Machine } from "../../hypervisor/index.ts";
+import { guard } from "../../kernel/guard.ts";
 import { basisOf, stepOrWait, type Next, type PlanInput } from "./next.ts";
 
 type Plan = NonNullable<VirtualMachineStatus["plan"]>;
@@ -20,7 +21,8 @@ export function planVmRestamp(
   const isOurs = machine !== undefined && machine.identity === claim.identity;
   if (!isOurs || input.declared.isDeleting) return { do: "fail", failure };
   const plan = restampPlan(claim, machine, seen.detail);
-  if (input.approved !== plan.hash) return { do: "fail", failure, plan };
+  if (!guard("restamp-approved", input.approved === plan.hash))
+    return { do: "fail", failure, plan };
   const operation = {
     kind: "stamp",
     claim,
@@ -29,7 +31,7 @@ export function planVmRestamp(
     adopt: true,
   } as const;
   const intent = `Write Berth's mark back into the machine ${claim.externalId}.`;
-  return stepOrWait(input, { name: "Stamp", operation, intent }, machine.lock);
+  return stepOrWait(input, { name: "WriteMarker", operation, intent }, machine.lock);
 }
 
 function restampPlan(claim: ClaimSpec, machine: Machine, detail: string): Plan {

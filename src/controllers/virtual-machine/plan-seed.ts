@@ -1,7 +1,8 @@
 import type { ClaimSpec } from "../../api/index.ts";
 import { isSeedOf } from "../../hypervisor/index.ts";
 import type { Machine, Shape } from "../../hypervisor/index.ts";
-import { basisOf, stepOrWait, type Next, type PlanInput } from "./next.ts";
+import { guard } from "../../kernel/guard.ts";
+import { basisOf, stepOrWait, wasJustDone, type Next, type PlanInput } from "./next.ts";
 import { seedDisc, type SeedDisc } from "./seed.ts";
 
 /** How long a guest may need until it has read what it was told, if no agent says so before. */
@@ -22,10 +23,9 @@ export function planVmSeed(input: PlanInput, claim: ClaimSpec, machine: Machine)
     return { do: "record", change: { volumes: [...(claim.volumes ?? []), entry] } };
   }
   const { node } = machine;
-  const intent = putIntent(wanted, node);
-  if (input.lastDone === intent) return undefined;
   const operation = { kind: "putSeed", claim, node, storage, fileName, content } as const;
-  return stepOrWait(input, { name: "PutSeed", operation, intent }, machine.lock);
+  const step = { name: "UploadSeed", operation, intent: putIntent(wanted, node) } as const;
+  return wasJustDone(input, step) ? undefined : stepOrWait(input, step, machine.lock);
 }
 
 /** The part of the shape that inserts the disc, once it lies there. */
@@ -38,7 +38,7 @@ export function seedShape(input: PlanInput, claim: ClaimSpec, machine: Machine):
 
 function wantedDisc(input: PlanInput, claim: ClaimSpec, machine: Machine): SeedDisc | undefined {
   const { seed } = input.declared;
-  if (seed === undefined || claim.everStood) return undefined;
+  if (seed === undefined || claim.everExisted) return undefined;
   return seedDisc(seed, claim.identity, machine);
 }
 
@@ -53,10 +53,10 @@ export function planVmSeedRead(
   claim: ClaimSpec,
   machine: Machine,
 ): Next | undefined {
-  if (!claim.everStood || machine.power === "Suspended") return undefined;
+  if (!claim.everExisted || machine.power === "Suspended") return undefined;
   const held = heldSeed(claim, machine);
   if (held === undefined) return planVmSeedGone(input, claim, machine.node);
-  if (!isRead(input, machine)) return undefined;
+  if (!guard("eject-seed-once-read", isRead(input, machine))) return undefined;
   const shape: Shape = { cloudInit: { seed: { state: "Ejected" } } };
   const operation = { kind: "configure", claim, at: basisOf(machine), shape } as const;
   const intent = `Eject ${held}, which the guest has read.`;
@@ -87,19 +87,23 @@ export function planVmSeedGone(
   const [seed] = seedsOf(claim);
   if (seed === undefined || node === undefined) return undefined;
   const { id: fileName, storage = "" } = seed;
-  const intent = `Remove ${fileName} from ${storage}.`;
-  if (input.lastDone === intent) {
-    const volumes = claim.volumes?.filter(({ id }) => id !== fileName) ?? [];
-    return { do: "record", change: { volumes } };
-  }
   const operation = { kind: "removeSeed", claim, node, storage, fileName } as const;
-  return stepOrWait(input, { name: "RemoveSeed", operation, intent }, undefined);
+  const intent = `Remove ${fileName} from ${storage}.`;
+  const step = { name: "RemoveSeed", operation, intent } as const;
+  if (!wasJustDone(input, step)) return stepOrWait(input, step, undefined);
+  const volumes = claim.volumes?.filter(({ id }) => id !== fileName) ?? [];
+  return { do: "record", change: { volumes } };
 }
 
 /** The seconds until a disc that nobody confirmed to have read is taken out all the same. */
 export function seedSecondsLeft(claim: ClaimSpec, machine: Machine): number | undefined {
   if (heldSeed(claim, machine) === undefined || machine.power !== "Running") return undefined;
   return Math.max(readSeconds - (machine.uptimeSeconds ?? 0), 0);
+}
+
+/** Whether the disc for its first boot is in its drive. */
+export function holdsSeed(claim: ClaimSpec, machine: Machine): boolean {
+  return heldSeed(claim, machine) !== undefined;
 }
 
 function heldSeed(claim: ClaimSpec, machine: Machine): string | undefined {

@@ -64,7 +64,7 @@ function placeStep(
     pci: lists["pci"] ?? [],
     usb: lists["usb"] ?? [],
   };
-  return { name: "Stamp", operation, intent: `Choose places for ${names.join(", ")}.` };
+  return { name: "WriteMarker", operation, intent: `Choose places for ${names.join(", ")}.` };
 }
 
 function newNames(field: PartField, machine: Machine, news: readonly Difference[]): string[] {
@@ -103,8 +103,9 @@ function changeStep(
 ): Step {
   const shape = changedPart(declared.shape, news);
   const operation = { kind: "configure", claim, at: basisOf(machine), shape } as const;
-  const fields = news.map(({ path }) => path).join(", ");
-  return { name: "Configure", operation, intent: `Change ${fields}.`.slice(0, 1000) };
+  const fields = news.map(({ path }) => path);
+  const intent = `Change ${fields.join(", ")}.`.slice(0, 1000);
+  return { name: "Configure", operation, intent, fields };
 }
 
 /** The fields that differ, and of lists the entries that do. */

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { ClaimSpec } from "../../api/index.ts";
 import type { Lock, Machine, Seen } from "../../hypervisor/index.ts";
+import { keyOf } from "../operations/index.ts";
 import { claim, declared, gib, machine, reserved, volume } from "./fixture.ts";
 import type { Next, PlanInput } from "./next.ts";
 import { planVm } from "./plan.ts";
@@ -10,7 +11,7 @@ const withByHand = [
   ...machine.volumes,
   { id: "store:byHand", role: "Disk", storage: "store", state: "Detached", isOwn: true } as const,
 ];
-const open = { intent: "Make the machine 100 on node n1.", deadlineMs: 2000 };
+const open = { step: "Create", intent: "Make the machine 100 on node n1." };
 const held: Lock = { kind: "Backup", detail: "backup", state: "Held" };
 const dead: Lock = { kind: "Create", detail: "create", state: "Dead", remedy: "qm unlock 100" };
 const larger = declared.disks.map((disk) => ({ ...disk, sizeBytes: 12 * gib }));
@@ -18,7 +19,8 @@ const leaving = { ...declared, isDeleting: true, shape: {}, disks: [] };
 const stranger: Seen = { at: "foreign", reason: "Stranger", detail: "no mark" };
 const unknown: Seen = { at: "unknown", failure: { category: "NetworkError", message: "away" } };
 const pooled = { ...declared, pool: "lab", isEdited: true };
-const inLab = "Put the machine into the pool lab.";
+const regroup = { kind: "regroup", claim, at: { node: "n1", version: "0" }, pool: "lab" } as const;
+const inLab = { step: "SetPool", key: keyOf(regroup).key };
 const leftover = { volume: "store:x", storage: "store", node: "n1", sizeBytes: 1 } as const;
 
 interface Case {
@@ -95,12 +97,17 @@ const cases: readonly Case[] = [
     input: { claim: reserved, seen: absent, open },
     next: "wait Task",
   },
+  { reason: "the disks of what is gone are looked for", input: { seen: absent }, next: "sweep" },
   {
-    reason: "after its deadline an absence is believed",
-    input: { claim: reserved, seen: absent, open, nowMs: 2000 },
-    next: "step Create",
+    reason: "what once stood is not made anew",
+    input: { seen: absent, leftovers: [] },
+    next: "fail Missing",
   },
-  { reason: "what once stood is not made anew", input: { seen: absent }, next: "fail Missing" },
+  {
+    reason: "what once stood is not made anew, also where its storages are not seen",
+    input: { seen: absent, isUnlisted: true },
+    next: "fail Missing",
+  },
   {
     reason: "unless told so, and then its volumes are looked for",
     input: { seen: absent, declared: { ...declared, onMissing: "Recreate" } },
@@ -125,7 +132,7 @@ const cases: readonly Case[] = [
     input: {
       seen: absent,
       declared: leaving,
-      leftovers: [{ ...leftover, proof: "MadeUnderMark" }],
+      leftovers: [{ ...leftover, proof: "TaskLogged" }],
     },
     next: "step RemoveVolume",
   },
@@ -208,15 +215,15 @@ const cases: readonly Case[] = [
   {
     reason: "the ledger knows of a disk before it is made",
     input: {
-      claim: { ...claim, everStood: false, volumes: [] },
+      claim: { ...claim, everExisted: false, volumes: [] },
       seen: ours({ disks: [], volumes: [] }),
     },
-    next: "record comingDisks",
+    next: "record expectedDisks",
   },
   {
     reason: "a disk that is missing is made",
     input: {
-      claim: { ...claim, everStood: false, volumes: [], comingDisks: ["root"] },
+      claim: { ...claim, everExisted: false, volumes: [], expectedDisks: ["root"] },
       seen: ours({ disks: [], volumes: [] }),
     },
     next: "step AddDisk",
@@ -335,7 +342,7 @@ const cases: readonly Case[] = [
     input: {
       declared: leaving,
       seen: ours({ power: "Stopped" }),
-      leftovers: [{ ...leftover, proof: "MadeUnderMark" }],
+      leftovers: [{ ...leftover, proof: "TaskLogged" }],
     },
     next: "record volumes",
   },
@@ -382,7 +389,7 @@ const cases: readonly Case[] = [
   {
     reason: "and where a later look shows another, it is put there again",
     input: { declared: pooled, lastDone: inLab, seenPool: { name: "prod", isOld: false } },
-    next: "step Regroup",
+    next: "step SetPool",
   },
   {
     reason: "protection holds",
@@ -429,8 +436,12 @@ function memoryCases(): Case[] {
   const sleepy = { ...declared, power: "Suspended" } as const;
   const unproven = { ...leftover, proof: "Unattributed", isSavedMemory: true } as const;
   const paused = ours({ volumes, power: "Paused" });
-  const left = { ...leftover, proof: "MadeUnderMark", isSavedMemory: true } as const;
-  const others = [{ ...leftover, proof: "MadeUnderMark" } as const, unproven];
+  const left = { ...leftover, proof: "TaskLogged", isSavedMemory: true } as const;
+  const others = [{ ...leftover, proof: "TaskLogged" } as const, unproven];
+  const probable = { ...unproven, proof: "Probable" } as const;
+  const { volume: id, storage, node } = leftover;
+  const seenAt = "2026-01-02T03:04:05Z";
+  const recorded = { id, storage, node, size: "1", operation: "op-1", seenAt, evidence: [] };
   return [
     {
       reason: "what runs beside saved memory has it removed before anything else",
@@ -472,24 +483,48 @@ function memoryCases(): Case[] {
       input: { declared: sleepy, leftovers: others },
       next: "step Suspend",
     },
+    {
+      reason: "what has the name of today's saved memory and is probably ours is recorded",
+      input: { declared: sleepy, leftovers: [{ ...probable, day: "1970-01-01" }] },
+      next: "record probableVolumes",
+    },
+    {
+      reason: "and then a person decides about it: a request could only fail",
+      input: {
+        declared: sleepy,
+        claim: { ...claim, probableVolumes: [recorded] },
+        leftovers: [{ ...probable, day: "1970-01-01" }],
+      },
+      next: "fail OrphanedVolumes",
+    },
+    {
+      reason: "so it is with a stranger's",
+      input: { declared: sleepy, leftovers: [{ ...unproven, day: "1970-01-01" }] },
+      next: "fail OrphanedVolumes",
+    },
+    {
+      reason: "but that of another day is not in the way",
+      input: { declared: sleepy, leftovers: [{ ...unproven, day: "1969-12-30" }] },
+      next: "step Suspend",
+    },
   ];
 }
 
 function keeperCases(): Case[] {
   const keeperClaim: ClaimSpec = {
     ...reserved,
-    role: "Keeper",
+    role: "DiskHolder",
     externalId: "101",
     identity: "k",
     node: "n1",
   };
-  const named = { ...claim, keeper: { externalId: "101", identity: "k" } };
+  const named = { ...claim, diskHolder: { externalId: "101", identity: "k" } };
   const stopped = { declared: leaving, seen: ours({ power: "Stopped", volumes: withByHand }) };
   const since = "2026-01-02T03:04:05Z";
   // As after an old backup: it has a name, and nothing says what becomes of it.
   const byHand = { ...volume, id: "store:byHand", disk: "old", state: "Detached", since } as const;
   const unsaid = { ...named, volumes: [...(claim.volumes ?? []), byHand] };
-  const bound: ClaimSpec = { ...keeperClaim, state: "Bound", everStood: true };
+  const bound: ClaimSpec = { ...keeperClaim, state: "Bound", everExisted: true };
   const entry = {
     id: "store:byHand",
     role: "Disk",
@@ -547,12 +582,12 @@ function keeperCases(): Case[] {
     {
       reason: "but one that went to the keeper and did not arrive is searched for",
       input: { declared: leaving, seen: came, claim: unsaid, ...view(coming, at(slot)) },
-      next: "step HandOver",
+      next: "step TransferDisk",
     },
     {
       reason: "a keeper that is claimed is made",
       input: { ...stopped, claim: named, ...view(keeperClaim, absent) },
-      next: "step MakeKeeper",
+      next: "step CreateDiskHolder",
     },
     {
       reason: "but not while a lost request may still make it",
@@ -562,7 +597,7 @@ function keeperCases(): Case[] {
     {
       reason: "and its mark is read back",
       input: { ...stopped, claim: named, ...view(keeperClaim, at(shell)) },
-      next: "recordKeeper state everStood node",
+      next: "recordKeeper state everExisted node",
     },
     {
       reason: "an id that a stranger has is given up",
@@ -595,27 +630,27 @@ function keeperCases(): Case[] {
     {
       reason: "there is a place for it, before it comes",
       input: { ...stopped, claim: named, ...view(coming, at(shell)) },
-      next: "step MarkKeeper",
+      next: "step WriteDiskHolderMarker",
     },
     {
       reason: "then it is handed over",
       input: { ...stopped, claim: named, ...view(coming, at(slot)) },
-      next: "step HandOver",
+      next: "step TransferDisk",
     },
     {
       reason: "also if no spec ever said what becomes of it",
       input: { ...stopped, claim: unsaid, ...view(coming, at(slot)) },
-      next: "step HandOver",
+      next: "step TransferDisk",
     },
     {
       reason: "a keeper elsewhere comes first",
       input: { ...stopped, claim: named, ...view({ ...coming, node: "n2" }, at(onNode2(slot))) },
-      next: "step MoveKeeper",
+      next: "step MigrateDiskHolder",
     },
     {
       reason: "a disk under its name is no proof while the machine still has the volume",
       input: { ...stopped, claim: named, ...view(coming, at(full)) },
-      next: "step HandOver",
+      next: "step TransferDisk",
     },
     {
       reason: "what was seen with the keeper is written down there",
@@ -641,17 +676,17 @@ function keeperCases(): Case[] {
     {
       reason: "a keeper that holds something is let go before its object",
       input: { ...gone, claim: named, ...view(settled, at(full)) },
-      next: "step ReleaseKeeper",
+      next: "step ReleaseDiskHolder",
     },
     {
       reason: "one that holds nothing is destroyed",
       input: { ...gone, claim: named, ...view(bound, at(shell)) },
-      next: "step DestroyKeeper",
+      next: "step DestroyDiskHolder",
     },
     {
       reason: "one that waits for a volume is not, though it holds nothing",
       input: { ...gone, claim: named, ...view(coming, at(slot)) },
-      next: "step ReleaseKeeper",
+      next: "step ReleaseDiskHolder",
     },
     {
       reason: "a keeper that was let go is",
@@ -688,9 +723,11 @@ it("a volume that has the name of one that was removed is not taken for it", () 
   const logs = { ...volume, disk: "logs" } as const;
   const disks = machine.disks.map((disk) => ({ ...disk, name: "logs" }));
   const volumes = [{ ...logs, state: "Attached", sizeBytes: 10 * gib, isOwn: true } as const];
+  const asked = { operation: "o1", node: "n1", storage: "store", disk: "logs" };
+  const allocation = { ...asked, since: "", listed: [], complete: true };
   const input: PlanInput = {
     declared: { ...leaving, onDelete: { logs: "Retain" } },
-    claim,
+    claim: { ...claim, allocation },
     seen: ours({ power: "Stopped", disks, volumes }),
     nowMs: 1000,
   };
@@ -707,14 +744,17 @@ it("a volume that has the name of one that was removed is not taken for it", () 
 
 it("a disk whose entry went while it was made is detached, as one that a spec has named", () => {
   const disk = { ...volume, state: "Attached", sizeBytes: 10 * gib, isOwn: true } as const;
-  const named = { ...claim, volumes: [], comingDisks: ["root"] };
-  const input = { declared: { ...declared, disks: [], onDelete: {} }, nowMs: 1000 };
+  const asked = { operation: "o1", node: "n1", storage: "store", disk: "root" };
+  const allocation = { ...asked, since: "", listed: [], complete: true };
+  const named = { ...claim, volumes: [], expectedDisks: ["root"], allocation };
+  const lastDone = { id: "o1", step: "AddDisk" };
+  const input = { declared: { ...declared, disks: [], onDelete: {} }, nowMs: 1000, lastDone };
   const first = planVm({ ...input, claim: named, seen: ours({ volumes: [disk] }) });
-  assert.equal(told(first), "record volumes");
+  assert.equal(told(first), "record volumes allocation");
   const change = first.do === "record" ? first.change : {};
   const seen = ours({ volumes: [disk] });
   assert.equal(told(planVm({ ...input, claim: { ...named, ...change }, seen })), "step Detach");
-  const unnamed = { ...named, ...change, comingDisks: [] };
+  const unnamed = { ...named, ...change, expectedDisks: [] };
   assert.equal(told(planVm({ ...input, claim: unnamed, seen })), "rest 0 0");
 });
 

@@ -1,17 +1,30 @@
 import type { ClaimSpec } from "../../api/index.ts";
-import type { Failure, ForeignSeen, Leftover, Machine, Seen } from "../../hypervisor/index.ts";
-import { proposeNames } from "../../hypervisor/index.ts";
+import type {
+  Failure,
+  ForeignSeen,
+  Leftover,
+  Lock,
+  Machine,
+  Seen,
+} from "../../hypervisor/index.ts";
+import { isProvenOurs, proposeNames } from "../../hypervisor/index.ts";
+import { withOrigins } from "./created-from.ts";
+import { listText } from "../../kernel/list-text.ts";
+import { guard } from "../../kernel/guard.ts";
 import { jsonEqual } from "../../kernel/json.ts";
 import { deadLock } from "../failures/index.ts";
 import { basisOf, isUnsettled, stepOrWait, waitForLock, waitForOpen } from "./next.ts";
 import type { Cloning, Next, PlanInput } from "./next.ts";
-import { destroyIntent, planVmDeletion } from "./plan-deletion.ts";
+import { planVmDeletion } from "./plan-deletion.ts";
 import { planVmForgettable } from "./plan-forgetting.ts";
 import { planVmKeeperClosed } from "./plan-keeper.ts";
+import { planVmAllocationSettled, planVmNamedSettled, probableChange } from "./plan-leftovers.ts";
 import { planVmMachine } from "./plan-machine.ts";
+import { planVmMissing } from "./plan-missing.ts";
 import { planVmResume } from "./plan-power.ts";
 import { planVmRestamp } from "./plan-restamp.ts";
 import { planVmSeedGone } from "./plan-seed.ts";
+import type { Step } from "./steps.ts";
 
 /** So many empty reservations are left behind; then a person has to look. */
 const husksMax = 3;
@@ -41,11 +54,13 @@ function planVmAt(input: PlanInput): Next {
     case "foreign":
       return planVmForeign(input, claim, seen);
     case "ours":
-      return declared.isDeleting
-        ? (planVmUnprotected(input, claim, seen.machine) ??
-            planVmDeletion(input, claim, seen.machine))
-        : planVmMachine(input, claim, seen.machine);
+      return planVmNamedSettled(input, claim) ?? planVmOurs(input, claim, seen.machine);
   }
+}
+
+function planVmOurs(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
+  if (!input.declared.isDeleting) return planVmMachine(input, claim, machine);
+  return planVmUnprotected(input, claim, machine) ?? planVmDeletion(input, claim, machine);
 }
 
 /**
@@ -57,7 +72,9 @@ function planVmUnprotected(input: PlanInput, claim: ClaimSpec, machine: Machine)
   // What was seen is in the Claim before anything is done.
   if (fate !== "Destroy" || isProtected || claim.state !== "Bound") return undefined;
   if (machine.shape.deletionProtection !== true) return undefined;
-  if (liftsProtection !== true) return { do: "fail", failure: protectedThere(claim) };
+  if (!guard("protection-lifted-by-object", liftsProtection === true)) {
+    return { do: "fail", failure: protectedThere(claim) };
+  }
   // What is suspended takes no change.
   if (machine.power === "Suspended") return planVmResume(input, claim, machine);
   const shape = { deletionProtection: false };
@@ -77,27 +94,42 @@ function protectedThere({ externalId, hypervisor }: ClaimSpec): Failure {
 function planVmAbsent(input: PlanInput, claim: ClaimSpec): Next {
   const { declared } = input;
   // A request that was sent just before a crash may still land.
-  if (isUnsettled(input)) return waitForOpen(input);
+  if (!guard("absent-vm-settled", !isUnsettled(input))) return waitForOpen(input);
+  // The empty reservation is gone: one that appears under the id from now on may be anybody's.
+  if (claim.workerNeverStarted === true) {
+    return { do: "record", change: { workerNeverStarted: false } };
+  }
   if (declared.isDeleting) {
     return planVmSeedGone(input, claim, claim.node) ?? planVmLeftovers(input, claim);
   }
-  if (claim.everStood && declared.onMissing !== "Recreate") {
-    return { do: "fail", failure: missing(claim) };
+  const mayCreate = !claim.everExisted || declared.onMissing === "Recreate";
+  if (!guard("recreate-asked-for", mayCreate)) {
+    return planVmMissing(input, claim);
   }
   return planVmSaidAnew(input, claim) ?? planVmMade(input, claim);
 }
 
 /** What is made anew is made from what is said now. */
 function planVmSaidAnew({ declared }: PlanInput, claim: ClaimSpec): Next | undefined {
-  const { madeFrom = claim.madeFrom } = declared;
-  if (!claim.everStood || madeFrom === undefined) return undefined;
-  const isSame = jsonEqual(madeFrom, claim.madeFrom ?? []);
-  return isSame ? undefined : { do: "record", change: { madeFrom } };
+  const { createdFrom = claim.createdFrom } = declared;
+  if (!claim.everExisted || createdFrom === undefined) return undefined;
+  const known = withOrigins(claim.createdFrom ?? [], createdFrom);
+  const isSame = jsonEqual(known, claim.createdFrom ?? []);
+  return isSame ? undefined : { do: "record", change: { createdFrom: known } };
 }
 
 function planVmMade(input: PlanInput, claim: ClaimSpec): Next {
-  if ((claim.volumes ?? []).length === 0) return planVmCreate(input, claim);
+  if (hasNoVolumes(claim)) return planVmCopySettled(input, claim) ?? planVmCreate(input, claim);
   return planVmSeedGone(input, claim, claim.node) ?? planVmAnew(claim, input.leftovers);
+}
+
+function hasNoVolumes({ volumes = [] }: ClaimSpec): boolean {
+  return volumes.length === 0;
+}
+
+/** A copy that failed may have left volumes, and the next one would leave more. */
+function planVmCopySettled(input: PlanInput, claim: ClaimSpec): Next | undefined {
+  return hasNoVolumes(claim) ? planVmAllocationSettled(input, claim, undefined) : undefined;
 }
 
 function planVmCreate(input: PlanInput, claim: ClaimSpec): Next {
@@ -109,7 +141,12 @@ function planVmCreate(input: PlanInput, claim: ClaimSpec): Next {
   if (clone !== undefined) return planVmClone(input, claim, clone);
   const create = { kind: "create", claim, node, shape, ...(pool ? { pool } : {}) } as const;
   const intent = `Make the machine ${claim.externalId} on node ${node}.`;
-  return { do: "step", step: { name: "Create", operation: create, intent } };
+  return { do: "step", step: { name: "Create", operation: create, intent, ...again(claim) } };
+}
+
+/** A VM that existed is created again because the spec says so. */
+function again({ everExisted }: ClaimSpec): Pick<Step, "fields"> {
+  return everExisted ? { fields: ["onMissing"] } : {};
 }
 
 /** The hypervisor's own copy: it bears no mark until it was stamped. */
@@ -130,8 +167,8 @@ function planVmClone(
   } as const;
   const intent = `Make the machine ${claim.externalId} as a copy of ${source} on node ${node}.`;
   const copiesTo = disks.find(({ name }) => name === disk)?.storage;
-  const step = { name: "Clone", operation, intent, ...(copiesTo ? { copiesTo } : {}) } as const;
-  return { do: "step", step };
+  const copy = { name: "Clone", operation, intent, ...(copiesTo ? { copiesTo } : {}) } as const;
+  return { do: "step", step: { ...copy, ...again(claim) } };
 }
 
 /** A copy that our own task made under our id: it becomes ours by its mark. */
@@ -151,19 +188,21 @@ function planVmUnstamped(
     cloned: { from: clone.source },
   } as const;
   const intent = `Write Berth's mark into the copy ${claim.externalId}.`;
-  return stepOrWait(input, { name: "Stamp", operation, intent }, machine.lock);
+  return stepOrWait(input, { name: "WriteMarker", operation, intent }, machine.lock);
 }
 
 /** Before it is made anew the Claim forgets the volumes that went with it, if they really did. */
 function planVmAnew(claim: ClaimSpec, leftovers: readonly Leftover[] | undefined): Next {
   if (leftovers === undefined) return { do: "sweep", everywhere: true };
   const ids = placesOf(claim, leftovers);
-  if (ids.length === 0) return { do: "record", change: { volumes: [] } };
+  if (guard("recreate-volumes-gone", ids.length === 0)) {
+    return { do: "record", change: { volumes: [] } };
+  }
   return {
     do: "fail",
     failure: {
       category: "OrphanedVolumes",
-      message: `The machine ${claim.externalId} is gone, its volumes are not: ${ids.join(", ")}.`,
+      message: `The machine ${claim.externalId} is gone, its volumes are not: ${listText(ids)}.`,
       remedy: "Save or remove them on the hypervisor; then the machine is made anew.",
     },
   };
@@ -179,26 +218,35 @@ function placesOf(claim: ClaimSpec, leftovers: readonly Leftover[]): string[] {
  * A machine that others took away may have been moved before. One that was just destroyed was seen
  * on its node until then, and one that never stood was never anywhere else.
  */
-function searchFor({ lastDone = "" }: PlanInput, { everStood, externalId }: ClaimSpec): Next {
-  const isDestroyed = lastDone.startsWith(`${destroyIntent(externalId)} `);
-  return everStood && !isDestroyed ? { do: "sweep", everywhere: true } : { do: "sweep" };
+function searchFor({ lastDone }: PlanInput, { everExisted }: ClaimSpec): Next {
+  const isDestroyed = lastDone?.step === "Destroy";
+  return everExisted && !isDestroyed ? { do: "sweep", everywhere: true } : { do: "sweep" };
 }
 
 /** What is provably ours goes one by one; what is not stays, and is no reason to stay. */
 function planVmLeftovers(input: PlanInput, claim: ClaimSpec): Next {
   const { declared, leftovers } = input;
   if (leftovers === undefined) return searchFor(input, claim);
-  const own = leftovers.filter(({ proof }) => proof === "Claimed" || proof === "MadeUnderMark");
+  const probable = probableChange(claim, leftovers, input.nowMs);
+  if (probable !== undefined) return { do: "record", change: probable };
+  const own = leftovers.filter((one) => guard("leftover-proven-ours", isProvenOurs(one)));
   // Somebody took the machine away and left its disks: Retain means them above all.
-  const isAllKept = declared.fate === "Retain" && claim.everStood;
+  const isAllKept = declared.fate === "Retain" && claim.everExisted;
   const kept = new Set(
     claim.volumes?.filter(({ onDelete }) => onDelete === "Retain").map(({ id }) => id),
   );
-  const going = isAllKept ? undefined : own.find(({ volume }) => !kept.has(volume));
+  const mayGo = guard("leftovers-vm-not-retained", !isAllKept);
+  const mayRemove = (volume: string): boolean => {
+    return guard("leftover-disk-not-retained", !kept.has(volume));
+  };
+  const going = mayGo ? own.find(({ volume }) => mayRemove(volume)) : undefined;
   // The Claim goes on saying whose the volumes were that stay.
   if (going === undefined) {
-    const how = own.length > 0 ? "Release" : "Retire";
-    const stays = leftovers.filter(({ proof }) => proof === "Unattributed");
+    const doubted = leftovers.filter(({ proof }) => proof === "Probable");
+    const isNoneLeft = own.length + doubted.length === 0;
+    const how = guard("retire-without-own-volumes", isNoneLeft) ? "Retire" : "Release";
+    const nobodys = leftovers.filter(({ proof }) => proof === "Unattributed");
+    const stays = [...nobodys, ...doubted];
     return { do: "finish", how, stays: placesOf(claim, stays) };
   }
   const { volume, node } = going;
@@ -215,7 +263,7 @@ function planVmHusk(
 ): Next {
   const operation = { kind: "clearHusk", claim, node, ...hints } as const;
   const intent = `Destroy the empty reservation ${claim.externalId}, which a dead task left.`;
-  return { do: "step", step: { name: "ClearHusk", operation, intent } };
+  return { do: "step", step: { name: "DestroyPlaceholder", operation, intent } };
 }
 
 function planVmOpaque(
@@ -224,18 +272,37 @@ function planVmOpaque(
   seen: Extract<Seen, { at: "opaque" }>,
 ): Next {
   const { lock } = seen;
-  if (lock.state !== "Dead") return waitForLock(lock);
-  if (isUnsettled(input)) return waitForOpen(input);
+  if (!guard("placeholder-vm-dead-lock", lock.state === "Dead")) return waitForLock(lock);
+  if (!guard("placeholder-vm-settled", !isUnsettled(input))) return waitForOpen(input);
+  if (!guard("placeholder-programs-over", !mayStillAppear(claim, lock, input.nowMs))) {
+    return { do: "wait", kind: "Task", name: `what is left of the task ${lock.task ?? ""}` };
+  }
+  // What the dead task left is recorded while its id is looked at: another id may be next.
+  const settled = planVmCopySettled(input, claim);
+  if (settled !== undefined) return settled;
   const failure = deadLock(claim, lock);
   if (input.mayUnlock === true && input.huskHints !== undefined) {
     return planVmHusk(claim, seen.node, input.huskHints);
   }
-  if (input.declared.isDeleting || !mayMoveOn(claim)) return { do: "fail", failure };
+  const isLeft = !input.declared.isDeleting && guard("placeholder-left-behind", mayMoveOn(claim));
+  if (!isLeft) return { do: "fail", failure };
   return leaveHusk(input, failure);
 }
 
+/**
+ * A program of a killed worker ends what it began. So the volumes of a copy are looked for a while
+ * after its task died: the Claim that could tell whose they are is given up with the id.
+ */
+function mayStillAppear({ allocation }: ClaimSpec, lock: Lock, nowMs: number): boolean {
+  const { endedMs, aheadMs = 0 } = lock;
+  const isOpen = allocation !== undefined && allocation.settledAt === undefined;
+  return isOpen && endedMs !== undefined && Math.abs(nowMs - (endedMs - aheadMs)) < programsMs;
+}
+
+const programsMs = 30_000;
+
 function planVmForeign(input: PlanInput, claim: ClaimSpec, seen: ForeignSeen): Next {
-  if (isUnsettled(input)) return waitForOpen(input);
+  if (!guard("foreign-vm-settled", !isUnsettled(input))) return waitForOpen(input);
   const failure = notOurs(claim, seen);
   if (seen.reason === "Released" && input.declared.isDeleting) {
     return { do: "finish", how: "Release" };
@@ -244,7 +311,7 @@ function planVmForeign(input: PlanInput, claim: ClaimSpec, seen: ForeignSeen): N
   if (taken !== undefined) return taken;
   // The identity is right and the mark is gone: that may well be our machine.
   if (seen.reason === "MarkLost") return planVmRestamp(input, claim, { seen, failure });
-  if (claim.state !== "Reserved") return { do: "fail", failure };
+  if (!guard("other-id-while-reserved", claim.state === "Reserved")) return { do: "fail", failure };
   return planVmElsewhere(input, claim, seen);
 }
 
@@ -255,7 +322,7 @@ function planVmElsewhere(input: PlanInput, claim: ClaimSpec, seen: ForeignSeen):
   // left alone; but the Claim goes on saying where it is.
   const isHusk = seen.reason === "Husk";
   if (input.declared.isDeleting) return { do: "finish", how: isHusk ? "Release" : "Retire" };
-  if (!mayMoveOn(claim)) return { do: "fail", failure };
+  if (!guard("other-id-where-nothing-was", mayMoveOn(claim))) return { do: "fail", failure };
   return isHusk ? leaveHusk(input, failure) : { do: "moveOn", failure, leaves: "Nothing" };
 }
 
@@ -280,8 +347,8 @@ function planVmTaken(input: PlanInput, claim: ClaimSpec, seen: ForeignSeen): Nex
 }
 
 /** Only a machine that stood before it was claimed is Reserved and stood already. */
-function isTakenOver({ state, everStood }: ClaimSpec): boolean {
-  return state === "Reserved" && everStood;
+function isTakenOver({ state, everExisted }: ClaimSpec): boolean {
+  return state === "Reserved" && everExisted;
 }
 
 /** It gets its mark, with the names of its parts where they sit; nothing else of it changes. */
@@ -293,7 +360,8 @@ function planVmTakeover(
   // An adopted one has its own identity and no mark yet, which looks like a mark that was lost.
   const isBare = reason === "MarkLost" && claim.origin === "Adopted";
   const mayTake = isBare || reason === "Stranger" || reason === "Released";
-  if (machine === undefined || !mayTake || machine.identity !== claim.identity) return undefined;
+  if (machine === undefined || !guard("takeover-adoptable-vm", mayTake)) return undefined;
+  if (!guard("takeover-same-identity", machine.identity === claim.identity)) return undefined;
   const names = proposeNames(input.declared.shape, machine);
   const { disks, networks } = machine.mark ?? names;
   const placed = (slots: Readonly<Record<string, string>>): { name: string; slot: string }[] => {
@@ -313,17 +381,7 @@ function planVmTakeover(
 
 /** Only an id that Berth chose, and under which nothing of ours ever stood. */
 function mayMoveOn(claim: ClaimSpec): boolean {
-  return claim.idChosenBy === "Berth" && claim.state === "Reserved" && !claim.everStood;
-}
-
-function missing({ externalId, hypervisor }: ClaimSpec): Failure {
-  return {
-    category: "Missing",
-    message: `The machine ${externalId} once stood on ${hypervisor.name} and is gone.`,
-    remedy:
-      "Set spec.onMissing: Recreate to make it anew from its source (its disks' data is gone), " +
-      "or delete the object.",
-  };
+  return claim.idChosenBy === "Berth" && claim.state === "Reserved" && !claim.everExisted;
 }
 
 export function notOurs({ externalId, hypervisor, owner }: ClaimSpec, seen: ForeignSeen): Failure {

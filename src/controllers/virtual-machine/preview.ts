@@ -11,7 +11,7 @@ import type {
 import { combined, defined } from "../failures/index.ts";
 import type { Declaration } from "./declaration.ts";
 import { desireMachine, type Desired } from "./desired.ts";
-import { fieldsMadeAnew, madeFrom } from "./made-from.ts";
+import { fieldsChangedSince, createdFrom } from "./created-from.ts";
 import type { Declared } from "./next.ts";
 import { planVm } from "./plan.ts";
 import { isEverDeclared } from "./plan-claim.ts";
@@ -51,7 +51,7 @@ export interface Preview {
  */
 export function previewVm(input: PreviewInput): Preview {
   const { before, after, dialect } = input;
-  const claim = { ...input.claim, madeFrom: input.claim.madeFrom ?? madeFrom(before.vm) };
+  const claim = { ...input.claim, createdFrom: input.claim.createdFrom ?? createdFrom(before.vm) };
   const desired = desireMachine(after);
   if (!desired.ok) return { plan: planOfChanges(claim, []), refusal: desired.failure };
   const { shape, refusals } = dialect.fit(desired.value.shape);
@@ -124,7 +124,7 @@ function planRefusal(
   const next = planVm({
     declared: declaredOf(after.vm, wanted, claim),
     // What it would write down of this machine is not asked here.
-    claim: { ...claim, volumes: [], comingDisks: namesOf(wanted), state: "Bound" },
+    claim: { ...claim, volumes: [], expectedDisks: namesOf(wanted), state: "Bound" },
     seen: { at: "ours", machine },
     nowMs,
     changeOf: dialect.changeOf,
@@ -145,7 +145,7 @@ function declaredOf(vm: VirtualMachine, desired: Desired, { node = "" }: ClaimSp
     isProtected: spec.deletionProtection ?? false,
     shape: desired.shape,
     disks: desired.disks,
-    madeFrom: madeFrom(vm),
+    createdFrom: createdFrom(vm),
     onDelete: {},
     node,
     power,
@@ -164,18 +164,18 @@ const notShown = "(not shown)";
 
 /** What says something else than when the machine was made: the plan refuses the edit for it. */
 function madeAnew(before: VirtualMachine, after: VirtualMachine, claim: ClaimSpec): Planned[] {
-  if (!claim.everStood) return [];
-  const made = claim.madeFrom ?? [];
-  const now = madeFrom(after);
+  if (!claim.everExisted) return [];
+  const made = claim.createdFrom ?? [];
+  const now = createdFrom(after);
   const isIn = (list: typeof made, field: string): boolean =>
     list.some((one) => one.field === field);
   // Of what the machine was made from only digests are known; an edit in between hides the rest.
-  const isKnown = !fieldsMadeAnew(made, madeFrom(before)).includes("spec.source");
+  const isKnown = !fieldsChangedSince(made, createdFrom(before)).includes("spec.source");
   const source = {
     from: isKnown ? changeText(before.spec.source) : notShown,
     to: changeText(after.spec.source),
   };
-  return fieldsMadeAnew(made, now).map((field): Planned => {
+  return fieldsChangedSince(made, now).map((field): Planned => {
     const hidden = {
       from: isIn(made, field) ? notShown : "nothing",
       to: isIn(now, field) ? notShown : "nothing",

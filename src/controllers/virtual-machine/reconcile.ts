@@ -1,31 +1,34 @@
 import { finalizers, virtualMachineKind, vmConditions, vmReasons } from "../../api/index.ts";
 import type { ClaimSpec, VirtualMachine } from "../../api/index.ts";
-import type { Seen } from "../../hypervisor/index.ts";
+import { listText } from "../../kernel/list-text.ts";
 import { formatTime } from "../../kernel/clock.ts";
 import { addFinalizer, again, settled, stalled, type Outcome } from "../../runtime/index.ts";
+import { freeSlot } from "../operations/index.ts";
 import { refuseAdditions } from "./additions.ts";
 import { goWithout, holdBack, mayBeSilent } from "./away.ts";
 import { endBeginning, mayBegin, stillWaits, waitInLine } from "./beginning.ts";
-import { declare, type Declaring } from "./declare.ts";
+import { declare, movesTo, type Declaring } from "./declare.ts";
 import { performStep, restartHandled } from "./effects.ts";
-import { failVm, handledOf, hasGivenUp } from "./failing.ts";
+import { failVm, handledOf } from "./failing.ts";
 import { askAgainMs, askGuest } from "./guest.ts";
 import { chooseKeeper, dropKeeper, findKeeper, lookAtKeeper, recordKeeper } from "./keeper.ts";
 import { keptDisks } from "./kept-disks.ts";
 import { lookForLeftovers } from "./leftovers.ts";
-import { finish, forgetVm, isForgotten, letGo } from "./letting-go.ts";
+import { finish, forgetVm, isForgotten } from "./letting-go.ts";
+import { isRecovering, recoverRecord, waitRecovered } from "./lost-status.ts";
 import type { Next, OpenOperation, PlanInput } from "./next.ts";
 import { pauseVm } from "./pausing.ts";
 import { planVm } from "./plan.ts";
 import { seedSecondsLeft } from "./plan-seed.ts";
-import { allWrong, reserveId } from "./reserve.ts";
-import { settleOperation } from "./settling.ts";
+import { allWrong, releaseUncreated, reserveId, takeClaim } from "./reserve.ts";
+import { isShutdownIgnored } from "./shutdown.ts";
+import { pollTask, settleOperation } from "./settling.ts";
 import { hintsOf, needsPower, see } from "./sight.ts";
 import {
   annotationOf,
   isDeleting,
+  lastDone,
   releaseSlots,
-  settle,
   writeView,
   type ConnectedTurn,
   type Turn,
@@ -42,13 +45,13 @@ const settleMs = 1_000;
 export async function reconcileVm(key: string, deps: VmDeps): Promise<Outcome> {
   const vm = deps.vms.get(key);
   if (vm === undefined) return forget(key, deps);
-  const memory = deps.memory.get(key) ?? { avoid: [] };
+  const memory = deps.memory.get(key) ?? {};
   deps.memory.set(key, memory);
-  const turn: Turn = { key, deps, memory, vm, isOpen: false };
+  const turn: Turn = { key, deps, memory, vm };
   if (annotationOf(vm.metadata, "paused") === "true") return pauseVm(turn);
   const waiting = stillWaits(turn);
   if (waiting !== undefined) return waiting;
-  delete memory.retry;
+  delete memory.skipsBackoff;
   delete memory.isHeld;
   return goOn(turn);
 }
@@ -59,7 +62,7 @@ async function goOn(turn: Turn): Promise<Outcome> {
   if (isDeleting(vm)) return isHeld ? goAway(turn) : settled;
   const objects = deps.client.of(virtualMachineKind);
   turn.vm = deps.vms.note(await addFinalizer<VirtualMachine>(objects, vm, finalizers.machine));
-  return hasGivenUp(turn) ? stalled("GivenUp") : connectAndGo(turn);
+  return connectAndGo(turn);
 }
 
 /** An object that is to go: in good order, or as it is where that fails and a person said so. */
@@ -81,18 +84,22 @@ async function connectAndGo(turn: Turn): Promise<Outcome> {
   const name = vm.status?.hypervisor ?? vm.spec.hypervisorRef.name;
   if (mayBeSilent(turn, name)) return holdBack(turn);
   const reach = deps.connections.of(name);
-  turn.isOpen = vm.status?.operation !== undefined;
   if (reach.is === "away") return goWithout(turn, name, reach);
-  delete turn.memory.toldAway;
   const { connection } = reach;
   const connected: ConnectedTurn = Object.assign(turn, { connection, driver: connection.driver });
-  const claim = await deps.ledger.find(vm);
+  return (await pollTask(connected)) ?? settleAndGo(connected);
+}
+
+async function settleAndGo(turn: ConnectedTurn): Promise<Outcome> {
+  const claim = await turn.deps.ledger.find(turn.vm);
   if (!claim.ok) return failVm(turn, claim.failure);
-  connected.claim = claim.value;
-  connected.keeper = await findKeeper(connected);
-  const open = await settleOperation(connected);
+  await takeClaim(turn, claim.value);
+  turn.keeper = await findKeeper(turn);
+  await recoverRecord(turn);
+  const open = await settleOperation(turn);
   if (open !== undefined && "type" in open) return open;
-  return observeAndPlan(connected, open);
+  if (open !== undefined && isRecovering(open)) return waitRecovered(turn, open);
+  return observeAndPlan(turn, open);
 }
 
 async function observeAndPlan(
@@ -103,24 +110,23 @@ async function observeAndPlan(
   const declaring = await declare(turn);
   if (!declaring.ok) return failVm(turn, await allWrong(turn, declaring));
   if (claim === undefined) {
-    return isDeleting(turn.vm) ? letGo(turn) : reserveFrom(turn, declaring.value);
+    return reserveFrom(turn, declaring.value);
   }
   const { declared } = declaring.value;
   const isPowerUnasked = !needsPower(turn, claim.spec);
   const seen = await see(turn, claim, isPowerUnasked);
   turn.seen = seen;
-  if (open !== undefined && isPointless(turn, open, seen)) settle(turn);
   const input: PlanInput = {
     declared,
     claim: claim.spec,
     seen,
     nowMs: deps.clock.nowMs(),
     open,
-    isShutdownIgnored: turn.memory.isShutdownIgnored ?? false,
+    isShutdownIgnored: isShutdownIgnored(turn),
     isPowerUnasked,
     seenPool: poolOf(turn, claim.spec),
     hasAgentAnswered: hasAnswered(turn.vm),
-    lastDone: turn.memory.done?.intent,
+    lastDone: lastDone(turn),
     approved: annotationOf(turn.vm.metadata, "approve"),
     lastNetworks: lastNetworks(turn.vm),
     keeper: await lookAtKeeper(turn),
@@ -134,26 +140,13 @@ async function observeAndPlan(
   return act(turn, next, declaring.value);
 }
 
-/**
- * What was begun on a machine that stood, and that is gone or another's by now: when it can no
- * longer take effect, nothing is left to find out about it.
- */
-function isPointless(
-  { claim, deps }: ConnectedTurn,
-  { deadlineMs }: OpenOperation,
-  { at }: Seen,
-): boolean {
-  const isGone = at === "foreign" || at === "absent";
-  return isGone && claim?.spec.everStood === true && deps.clock.nowMs() >= deadlineMs;
-}
-
 /** The pool at the last glance, if the machine was in it. */
 function poolOf(
   { connection, memory }: ConnectedTurn,
   { externalId: id }: ClaimSpec,
 ): PlanInput["seenPool"] {
   const row = connection.inventory.machines.find(({ externalId }) => externalId === id);
-  return row && { name: row.pool, isOld: memory.done?.glance === connection.inventory };
+  return row && { name: row.pool, isOld: memory.endedAt === connection.inventory };
 }
 
 function lastNetworks({ status }: VirtualMachine): Record<string, string> {
@@ -177,8 +170,11 @@ async function lookCloser(turn: ConnectedTurn, input: PlanInput, next: Next): Pr
   }
   if (next.do !== "sweep" || input.leftovers !== undefined) return next;
   const leftovers = await lookForLeftovers(turn, claim.spec, next);
-  if (!leftovers.ok) return { do: "fail", failure: leftovers.failure };
-  return planVm({ ...input, claim: claim.spec, leftovers: leftovers.value });
+  const known = { ...input, claim: claim.spec };
+  if (leftovers.ok) return planVm({ ...known, leftovers: leftovers.value });
+  if (next.mayFail !== true) return { do: "fail", failure: leftovers.failure };
+  const unlisted = { ...known, isUnlisted: true };
+  return lookCloser(turn, unlisted, planVm(unlisted));
 }
 
 /**
@@ -192,27 +188,51 @@ async function recordAndPlan(turn: ConnectedTurn, input: PlanInput): Promise<Nex
     if (next.do === "record") await record(turn, next);
     else if (next.do === "recordKeeper") await recordKeeper(turn, next);
     else return next;
-    next = planVm({ ...input, claim: turn.claim?.spec, ...keeperPart(turn, input) });
+    // Where the VM was found on another node, it may have to go back from there.
+    const declared = { ...input.declared, movesTo: movesTo(turn) };
+    next = planVm({ ...input, declared, claim: turn.claim?.spec, ...keeperPart(turn, input) });
   }
   return next;
 }
 
-function keeperPart({ keeper }: ConnectedTurn, input: PlanInput): Pick<PlanInput, "keeper"> {
+/** What was recorded of a disk-holder VM may be another name of what it keeps. */
+function keeperPart(turn: ConnectedTurn, input: PlanInput): Pick<PlanInput, "keeper" | "kept"> {
+  const { keeper, vm } = turn;
   if (keeper === undefined || input.keeper === undefined) return {};
-  return { keeper: { ...input.keeper, claim: keeper.spec } };
+  const kept = isDeleting(vm) ? [] : keptDisks(turn);
+  return { keeper: { ...input.keeper, claim: keeper.spec }, kept };
 }
 
+/** Without a Claim: it gets one, or an object that is deleted goes. */
 async function reserveFrom(
   turn: ConnectedTurn,
   { desired, declared }: Declaring,
 ): Promise<Outcome> {
-  if (!mayBegin(turn)) return waitInLine(turn, [`begin ${turn.connection.name}`]);
-  return reserveId(turn, { ...desired, shape: declared.shape }, declared.node);
+  const { observeOnly } = turn.connection;
+  if (observeOnly !== undefined) return failVm(turn, observeOnly);
+  const whole = { ...desired, shape: declared.shape };
+  if (isDeleting(turn.vm)) return releaseUncreated(turn, whole);
+  if (!mayBegin(turn)) return waitInLine(turn, freeSlot([`begin ${turn.connection.name}`]));
+  return reserveId(turn, whole, declared.node);
 }
+
+/**
+ * What a run that only observes leaves alone: every effect, and every conclusion about an id. The
+ * run that acts may be creating, moving or destroying at this moment.
+ */
+const concludes: ReadonlySet<Next["do"]> = new Set([
+  "step",
+  "moveOn",
+  "keep",
+  "dropKeeper",
+  "finish",
+]);
 
 /** The one place where what was decided becomes what is done. */
 async function act(turn: ConnectedTurn, next: Next, declaring: Declaring): Promise<Outcome> {
-  if (next.do !== "wait") delete turn.memory.waits;
+  const { observeOnly } = turn.connection;
+  // Another run of this installation acts: what this one would do is only reported.
+  if (observeOnly !== undefined && concludes.has(next.do)) return failVm(turn, observeOnly);
   switch (next.do) {
     case "reserve":
       return reserveFrom(turn, declaring);
@@ -261,9 +281,8 @@ async function record(turn: ConnectedTurn, next: Next & { do: "record" }): Promi
 
 /** The id is of no use. What stands there, if anything of ours, is only an empty reservation. */
 async function moveOn(turn: ConnectedTurn, next: Next & { do: "moveOn" }): Promise<Outcome> {
-  const { deps, claim, memory } = turn;
+  const { deps, claim } = turn;
   if (claim === undefined) return again("NotClaimed");
-  memory.avoid.push(claim.spec.externalId);
   const { message, remedy = "" } = next.failure;
   const why = `${message} ${remedy}`.slice(0, 1024);
   if (next.leaves === "Husk") await deps.ledger.release(claim, why);
@@ -274,24 +293,22 @@ async function moveOn(turn: ConnectedTurn, next: Next & { do: "moveOn" }): Promi
 
 async function rest(
   turn: ConnectedTurn,
-  { drift, pending, isApplied }: Next & { do: "rest" },
+  { do: _rest, ...found }: Next & { do: "rest" },
 ): Promise<Outcome> {
+  const { drift, pending } = found;
   releaseSlots(turn);
   endBeginning(turn);
-  delete turn.memory.isShutdownIgnored;
-  delete turn.memory.done;
-  delete turn.memory.undone;
-  delete turn.memory.blocked;
-  turn.isOpen = false;
   const wasReady = turn.vm.status?.failure === undefined && turn.vm.status?.operation === undefined;
   tellDrift(turn, drift);
-  const state = { is: "resting", drift, pending, isApplied } as const;
+  // What was begun has had its effect, or can have none any more.
+  turn.operation = undefined;
+  const state = { is: "resting", ...found } as const;
   const handled = { ...handledOf(turn), ...restartHandled(turn) };
-  await writeView(turn, { state, handled });
+  await writeView(turn, { state, handled, operation: undefined });
   if (!wasReady) tellRest(turn, pending);
   // A silent agent holds its caller up, so everything else is said before.
   const guest = await askGuest(turn);
-  if (guest !== undefined) await writeView(turn, { state, handled, guest });
+  if (guest !== undefined) await writeView(turn, { state, handled, guest, operation: undefined });
   const waits = [askAgainMs(turn), seedMs(turn)].filter((ms) => ms !== undefined);
   return waits.length === 0 ? settled : again("Guest", Math.min(...waits));
 }
@@ -300,7 +317,7 @@ async function rest(
 function tellRest({ vm, deps }: ConnectedTurn, pending: readonly string[]): void {
   const isWhole = pending.length === 0;
   const reason = isWhole ? vmReasons.Succeeded : vmReasons.RestartRequired;
-  const waits = `Waits for the next restart: ${pending.join(", ")}.`.slice(0, 1024);
+  const waits = `Waits for the next restart: ${listText(pending)}.`.slice(0, 1024);
   const message = isWhole ? "The machine is as declared." : waits;
   deps.events.event(vm, { type: "Normal", reason, message });
 }
@@ -312,7 +329,7 @@ function tellDrift({ vm, deps }: ConnectedTurn, drift: (Next & { do: "rest" })["
     return type === vmConditions.Synced && reason === vmReasons.Drifted;
   });
   if (drift.length === 0 || isTold || vm.spec.driftPolicy !== "Warn") return;
-  const message = `Changed by hand: ${drift.map(({ path }) => path).join(", ")}.`.slice(0, 1024);
+  const message = `Changed by hand: ${listText(drift.map(({ path }) => path))}.`.slice(0, 1024);
   deps.events.event(vm, { type: "Warning", reason: vmReasons.Drifted, message });
 }
 

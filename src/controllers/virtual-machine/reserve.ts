@@ -1,49 +1,73 @@
-import type { ClaimSpec } from "../../api/index.ts";
-import type { Failure } from "../../hypervisor/index.ts";
+import type { Claim } from "../../api/index.ts";
+import { answered, failed, type Answer, type Failure } from "../../hypervisor/index.ts";
 import { again, type Outcome } from "../../runtime/index.ts";
-import type { Reservation } from "../claims/index.ts";
+import { isPending, type Reservation } from "../claims/index.ts";
 import { combined } from "../failures/index.ts";
 import type { DeclareAnswer, Elsewhere } from "./declare.ts";
 import type { Desired } from "./desired.ts";
 import { failVm } from "./failing.ts";
-import { cloningOf, takesOf } from "./fills.ts";
-import { outOfSight } from "./in-the-way.ts";
-import { keptDisks } from "./kept-disks.ts";
-import { overQuota } from "./permissions.ts";
-import { notOurs } from "./plan.ts";
+import {
+  idFailures,
+  lookAhead,
+  ofItsOwn,
+  quotaFailure,
+  reservationOf,
+  takenId,
+  type Held,
+} from "./look-ahead.ts";
+import { letGo } from "./letting-go.ts";
+import { unknownRecord } from "./lost-status.ts";
+import { findMadeElsewhere, type MadeElsewhere } from "./made-elsewhere.ts";
+import { waitForLock } from "./next.ts";
+import { proposeId } from "./propose-id.ts";
 import { findTakeover } from "./takeover.ts";
-import { declarationOf, writeView, type ConnectedTurn } from "./turn.ts";
+import { declarationOf, isDeleting, writeView, type ConnectedTurn } from "./turn.ts";
+import { waitVm } from "./waiting.ts";
 
-/** An id is given up for these, where Berth chose it. */
-export const idFailures: ReadonlySet<string> = new Set([
-  "OrphanedVolumes",
-  "IdentityConflict",
-  "LockError",
-]);
 /** Ids that are tried before somebody should look at why none is free. */
-const avoidMax = 50;
+const givenUpMax = 50;
+/** Ids that others reserve in the very same moment. */
+const collisionsMax = 5;
 /** What a look ahead found is good for so long, however often a dependency says something new. */
 const aheadMs = 5 * 60_000;
 
 /**
- * Chooses an id and reserves it. The choice is in the status before the Claim exists, so that the
- * Claim is found by its name, whatever a list may show; and the Claim exists before the hypervisor
- * hears anything.
+ * The Claim that the object holds. One that is Pending is only a place to write down what is seen:
+ * where it does not fit what is declared now it is given up, because nothing was sent for it.
+ */
+export async function takeClaim(turn: ConnectedTurn, claim: Claim | undefined): Promise<void> {
+  if (claim === undefined || !isPending(claim.spec)) turn.claim = claim;
+  else if (isStillMeant(turn, claim)) turn.pending = claim;
+  else await turn.deps.ledger.remove(claim);
+}
+
+function isStillMeant({ vm, connection }: ConnectedTurn, { spec }: Claim): boolean {
+  const { hypervisorRef, externalId } = vm.spec;
+  const { name, systemId } = spec.hypervisor;
+  const isHere = name === hypervisorRef.name && systemId === connection.systemId;
+  return isHere && (spec.idChosenBy === "User" ? spec.externalId : undefined) === externalId;
+}
+
+/**
+ * Chooses an id and reserves it, finds out whether the VM can be created, and only then lets it
+ * begin. The Claim exists before the first look, so that what is seen under the id has a place that
+ * outlives the process; and it is counted by quotas, and stands in the status, from when it passed.
  */
 export async function reserveId(
   turn: ConnectedTurn,
   desired: Desired,
   node: string,
 ): Promise<Outcome> {
-  const taking = await takeOver(turn, desired, node);
+  const taking =
+    (await takeMadeElsewhere(turn, desired)) ?? (await takeOver(turn, desired, { node }));
   if (taking !== undefined) return taking;
-  const { findings, reservation } = await lookAhead(turn, desired, { node });
-  const isIdAtFault = findings.some(({ category }) => idFailures.has(category));
-  if (isIdAtFault && mayChooseAnother(turn) && reservation !== undefined) {
-    return avoidId(turn, reservation.externalId);
-  }
-  if (findings.length > 0 || reservation === undefined) return failVm(turn, combined(findings));
-  return writeReservation(turn, reservation);
+  const held = await holdId(turn, desired, node);
+  if (!held.ok) return failVm(turn, held.failure);
+  const ahead = await lookAhead(turn, desired, { node, held: held.value });
+  const isIdAtFault = ahead.findings.some(({ category }) => idFailures.has(category));
+  if (isIdAtFault && mayChooseAnother(turn)) return giveUpId(turn);
+  if (ahead.findings.length > 0) return failVm(turn, combined(ahead.findings));
+  return begin(turn, ahead.held.reservation);
 }
 
 /**
@@ -57,18 +81,23 @@ export async function allWrong(
   // What is there already, or is to be taken over, is not made.
   const isMade = turn.claim !== undefined || turn.vm.spec.adopt !== undefined;
   if (isMade || desired === undefined) return combined(findings);
-  const ahead = await knownAhead(turn, desired, place);
-  // Who may not use an id is not told who has it.
-  const isIdTold = !mayChooseAnother(turn) && !findings.some(isDenial);
+  // Who may not use an id is not told who has it, and does not keep others from it.
+  const isDenied = findings.some(isDenial);
+  const ahead = await knownAhead(turn, desired, { ...place, isDenied });
+  const isIdTold = !mayChooseAnother(turn) && !isDenied;
   const told = ahead.filter(({ category }) => isIdTold || !idFailures.has(category));
   return combined([...findings, ...told]);
+}
+
+interface Place extends Elsewhere {
+  readonly isDenied: boolean;
 }
 
 /** As it was found a short while ago, or now. */
 async function knownAhead(
   turn: ConnectedTurn,
   desired: Desired,
-  place: Elsewhere,
+  place: Place,
 ): Promise<readonly Failure[]> {
   const { memory, deps, vm } = turn;
   // What was found without a node, or on another one, says nothing of this one.
@@ -76,152 +105,190 @@ async function knownAhead(
   const nowMs = deps.clock.monotonicMs();
   const isKnown = memory.ahead?.declaration === declaration && nowMs < memory.ahead.untilMs;
   if (memory.ahead !== undefined && isKnown) return memory.ahead.findings;
-  const { findings } = await lookAhead(turn, desired, place);
+  const findings = await findAhead(turn, desired, place);
   memory.ahead = { declaration, untilMs: nowMs + aheadMs, findings };
   return findings;
 }
 
-/** A look that did not see everything says nothing of what is not there. */
-function isNotReach({ category }: Failure): boolean {
-  return category !== "NetworkError" && category !== "NodeUnhealthy";
+async function findAhead(
+  turn: ConnectedTurn,
+  desired: Desired,
+  { node, lacks, isDenied }: Place,
+): Promise<readonly Failure[]> {
+  if (node === undefined) return ofItsOwn(turn, desired);
+  // An id of Berth's own choice is chosen when it is needed.
+  const isHolding = turn.vm.spec.externalId !== undefined && !isDenied;
+  const held = isHolding
+    ? await holdId(turn, desired, node)
+    : await proposedId(turn, desired, node);
+  if (!held.ok) return [held.failure];
+  const where = { node, held: held.value, ...(lacks === undefined ? {} : { lacks }) };
+  return (await lookAhead(turn, desired, where)).findings;
+}
+
+async function proposedId(
+  turn: ConnectedTurn,
+  desired: Desired,
+  node: string,
+): Promise<Answer<Held>> {
+  if (turn.pending !== undefined)
+    return answered(heldBy(turn, desired, { node, claim: turn.pending }));
+  const proposal = await proposeId(turn, desired, []);
+  if (!proposal.ok) return proposal;
+  return answered({
+    reservation: reservationOf(turn, desired, { node, externalId: proposal.value }),
+  });
+}
+
+/** The id that is reserved for the object, if need be from now on. */
+async function holdId(turn: ConnectedTurn, desired: Desired, node: string): Promise<Answer<Held>> {
+  if (turn.pending !== undefined)
+    return answered(heldBy(turn, desired, { node, claim: turn.pending }));
+  const collided: string[] = [];
+  for (;;) {
+    const proposal = await proposeId(turn, desired, collided);
+    if (!proposal.ok) return failed(proposal.failure);
+    const externalId = proposal.value;
+    const reservation = reservationOf(turn, desired, { node, externalId });
+    const reserved = await turn.deps.ledger.reserve({ ...reservation, isPending: true });
+    if (reserved.is === "ours") {
+      turn.pending = reserved.claim;
+      return answered(heldBy(turn, desired, { node, claim: reserved.claim }));
+    }
+    if (reserved.is === "released") return answered({ reservation, claim: reserved.claim });
+    collided.push(externalId);
+    const isSpent = collided.length >= collisionsMax;
+    if (isSpent || !mayChooseAnother(turn)) return answered({ reservation, taken: reserved.by });
+  }
+}
+
+function heldBy(
+  turn: ConnectedTurn,
+  desired: Desired,
+  { node, claim }: { readonly node: string; readonly claim: Claim },
+): Held {
+  const { externalId, identity } = claim.spec;
+  return { reservation: reservationOf(turn, desired, { node, externalId, identity }), claim };
 }
 
 function isDenial({ category }: Failure): boolean {
   return category === "PermissionDenied";
 }
 
-interface Ahead {
-  readonly findings: readonly Failure[];
-  /** Absent where not even an id could be found. */
-  readonly reservation?: Reservation;
-}
-
-/** Quota, id, node, storages, images, networks, rights: everything that can be known before. */
-async function lookAhead(
-  turn: ConnectedTurn,
-  desired: Desired,
-  { node, lacks = new Set() }: Elsewhere,
-): Promise<Ahead> {
-  if (node === undefined) return { findings: await ofItsOwn(turn, desired) };
-  const proposal = await proposeId(turn);
-  if (!proposal.ok) return { findings: [proposal.failure] };
-  const reservation = reservationOf(turn, desired, { node, externalId: proposal.value });
-  const { shape, disks } = desired;
-  const claim = turn.deps.ledger.draft(reservation);
-  const tooMuch = quotaFailure(turn, reservation, turn.deps.ledger.heldBeside(reservation));
-  const own = [tooMuch, await chosenIdFailure(turn, claim)];
-  const [, taken] = own;
-  const cloning = cloningOf(turn);
-  const takes = Object.values(takesOf(turn.vm));
-  const made = newDisks(turn, disks).filter(({ storage }) => !lacks.has(storage));
-  const { pool, seed } = desired;
-  const draft = {
-    claim,
-    node,
-    shape,
-    disks: made,
-    takes,
-    ...(pool === undefined ? {} : { pool }),
-    ...(seed === undefined ? {} : { seedStorage: seed.storage }),
-  };
-  const { findings, volumesBefore, inTheWay } = await turn.driver.preflight(
-    cloning === undefined ? draft : { ...draft, clone: cloning },
-  );
-  // What stands there explains its own volumes: nobody may be told to remove them.
-  const other = findings.filter(({ category }) => {
-    return taken === undefined || !idFailures.has(category);
-  });
-  // Under an id that Berth chose nothing is waited for: it takes another one.
-  const isChosen = turn.vm.spec.externalId !== undefined && findings.every(isNotReach);
-  const storages = disks.map(({ storage }) => storage);
-  const looked = { externalId: claim.externalId, node, storages, listed: inTheWay ?? [], takes };
-  own.push(isChosen ? outOfSight(turn, looked) : undefined);
-  return {
-    findings: [...own.filter((failure) => failure !== undefined), ...other],
-    reservation: { ...reservation, preflightVolumes: volumesBefore, preflightNode: node },
-  };
-}
-
-/** What needs no node to be found out: the quota, and whose the id is that was chosen. */
-async function ofItsOwn(turn: ConnectedTurn, desired: Desired): Promise<Failure[]> {
-  const { externalId = "0" } = turn.vm.spec;
-  // Nothing is reserved yet, so no identity is drawn either.
-  const nobody = { node: "", externalId, identity: turn.vm.status?.identity ?? "" };
-  const reservation = reservationOf(turn, desired, nobody);
-  const claim = turn.deps.ledger.draft(reservation);
-  const tooMuch = quotaFailure(turn, reservation, turn.deps.ledger.heldBeside(reservation));
-  const own = [tooMuch, await chosenIdFailure(turn, claim)];
-  return own.filter((failure) => failure !== undefined);
-}
-
-/** Disks that are made. What the hypervisor copies comes with its copy; what is kept is there. */
-function newDisks(turn: ConnectedTurn, disks: Desired["disks"]): Desired["disks"] {
-  const cloning = cloningOf(turn);
-  const kept = keptDisks(turn).map(({ disk }) => disk);
-  const copied = [cloning?.disk, ...(cloning?.disks ?? []).map(({ name }) => name), ...kept];
-  return disks.filter(({ name }) => !copied.includes(name));
-}
-
 /** A machine that stands already is claimed with the identity that it has. */
 async function takeOver(
   turn: ConnectedTurn,
   desired: Desired,
-  node: string,
+  { node, released }: { readonly node: string; readonly released?: string },
 ): Promise<Outcome | undefined> {
-  const { externalId = "0" } = turn.vm.spec;
+  const { externalId = released ?? "0" } = turn.vm.spec;
   const reservation = reservationOf(turn, desired, { node, externalId });
-  const taking = await findTakeover(turn, desired, turn.deps.ledger.draft(reservation));
+  const draft = turn.deps.ledger.draft(reservation);
+  const taking = await findTakeover(turn, desired, { draft, isReleased: released !== undefined });
   if (taking.is === "nothing") return undefined;
   if (taking.is === "outcome") return taking.outcome;
-  return writeReservation(turn, { ...reservation, ...taking.reservation });
+  if (turn.pending !== undefined) await turn.deps.ledger.remove(turn.pending);
+  turn.pending = undefined;
+  return begin(turn, { ...reservation, ...taking.reservation });
 }
 
 /**
- * An id that a person chose, and that somebody has. It is found out before anything else is: the
- * volumes of a machine that stands there are no leftovers, and nobody may be told to remove them.
+ * A VM that another run of this installation created for the object gets a Claim here instead of a
+ * second VM. What that run sent may still arrive, so nothing is sent before its window is over.
  */
-async function chosenIdFailure(
-  { vm, deps, driver }: ConnectedTurn,
-  claim: ClaimSpec,
-): Promise<Failure | undefined> {
-  if (vm.spec.externalId === undefined) return undefined;
-  const holder = await deps.ledger.holder(claim);
-  if (holder !== undefined) return takenId(claim.externalId, holder.spec.owner);
-  const seen = await driver.observe(claim, { withoutPower: true });
-  switch (seen.at) {
-    case "unknown":
-      return seen.failure;
-    case "foreign":
-      return notOurs(claim, seen);
-    case "absent":
-    case "opaque":
-    case "ours":
+async function takeMadeElsewhere(
+  turn: ConnectedTurn,
+  desired: Desired,
+): Promise<Outcome | undefined> {
+  const made = await findMadeElsewhere(turn, desired);
+  switch (made.is) {
+    case "nothing":
       return undefined;
+    case "failed":
+      return failVm(turn, made.failure);
+    case "locked":
+      return waitVm(turn, waitForLock(made.lock));
+    case "vm":
+      return takeMade(turn, desired, made);
+    case "released":
+      // Which VM is to be adopted is declared.
+      return turn.vm.spec.adopt === undefined ? takeReleased(turn, desired, made) : undefined;
   }
 }
 
-async function writeReservation(turn: ConnectedTurn, reservation: Reservation): Promise<Outcome> {
+/** A VM of this object exists: while it cannot be taken back, no second one is created. */
+async function takeReleased(
+  turn: ConnectedTurn,
+  desired: Desired,
+  { reservation: { node, externalId } }: Extract<MadeElsewhere, { is: "released" }>,
+): Promise<Outcome> {
+  const taking = await takeOver(turn, desired, { node, released: externalId });
+  return taking ?? again("Released");
+}
+
+/**
+ * An object that is deleted before this run created a VM for it. One that another run created is
+ * taken over, so that it is deleted with its object; what cannot be observed keeps no object.
+ */
+export async function releaseUncreated(turn: ConnectedTurn, desired: Desired): Promise<Outcome> {
+  const made = await findMadeElsewhere(turn, desired);
+  if (made.is === "locked") return waitVm(turn, waitForLock(made.lock));
+  return made.is === "vm" ? takeMade(turn, desired, made) : letGo(turn);
+}
+
+async function takeMade(
+  turn: ConnectedTurn,
+  desired: Desired,
+  made: Extract<MadeElsewhere, { is: "vm" }>,
+): Promise<Outcome> {
+  const { pending } = turn;
+  if (pending !== undefined && pending.spec.externalId !== made.reservation.externalId) {
+    await turn.deps.ledger.remove(pending);
+    turn.pending = undefined;
+  }
+  const reservation = reservationOf(turn, desired, made.reservation);
+  return begin(turn, { ...reservation, isThere: true });
+}
+
+/** Nothing keeps the VM from being created or taken over: from now on it counts. */
+async function begin(turn: ConnectedTurn, reservation: Reservation): Promise<Outcome> {
   const { ledger, clock } = turn.deps;
   // Since the quota was looked at others may have asked for the rest of it.
-  const tooMuch = ledger.grant(reservation, (held) => quotaFailure(turn, reservation, held));
+  const tooMuch = isDeleting(turn.vm)
+    ? undefined
+    : ledger.grant(reservation, (held) => quotaFailure(turn, reservation, held));
   if (tooMuch !== undefined) return failVm(turn, tooMuch);
   const { externalId, identity, node, hypervisor } = reservation;
   await writeView(turn, {
     state: { is: "working", reason: "Creating", message: `Reserves the id ${externalId}.` },
     place: { hypervisor: hypervisor.name, externalId, identity, node },
+    ...(reservation.isThere === true ? { operation: unknownRecord(turn) } : {}),
   });
-  const reserved = await ledger.reserve(reservation);
-  if (reserved.is === "ours") {
-    const { metadata, spec } = reserved.claim;
+  const claim = await passed(turn, reservation);
+  if (claim === undefined) return again("IdNotFree");
+  if ("category" in claim) return failVm(turn, claim);
+  if (!claim.spec.everExisted && turn.vm.status?.operation === undefined) {
     const sinceMs = clock.monotonicMs();
-    if (!spec.everStood && turn.vm.status?.operation === undefined) {
-      turn.memory.reserved = { claim: metadata.name ?? "", sinceMs };
-    }
-    tellReserved(turn, reservation);
-    return again("Reserved");
+    turn.memory.reserved = { claim: claim.metadata.name ?? "", sinceMs };
   }
-  if (mayChooseAnother(turn)) return avoidId(turn, externalId);
-  return failVm(turn, takenId(externalId, reserved.by.spec.owner));
+  tellReserved(turn, reservation);
+  return again("Reserved");
+}
+
+/** The Claim as one for which a VM may be created; undefined where another id is to be chosen. */
+async function passed(
+  turn: ConnectedTurn,
+  reservation: Reservation,
+): Promise<Claim | Failure | undefined> {
+  const { ledger } = turn.deps;
+  const { externalId, node, resources, driver } = reservation;
+  if (turn.pending !== undefined) {
+    const notes = driver === undefined ? {} : { driver };
+    return ledger.record(turn.pending, { preflight: "Passed", node, resources, ...notes });
+  }
+  const reserved = await ledger.reserve(reservation);
+  if (reserved.is !== "taken") return reserved.claim;
+  return mayChooseAnother(turn) ? undefined : takenId(externalId, reserved.by.spec.owner);
 }
 
 function tellReserved(
@@ -232,89 +299,14 @@ function tellReserved(
   deps.events.event(vm, { type: "Normal", reason: "Reserved", message });
 }
 
-function reservationOf(
-  { vm, deps, connection }: ConnectedTurn,
-  desired: Desired,
-  {
-    node,
-    externalId,
-    identity = vm.status?.identity ?? deps.random.uuid(),
-  }: { readonly node: string; readonly externalId: string; readonly identity?: string },
-): Reservation {
-  const { name, systemId } = connection;
-  return {
-    vm,
-    hypervisor: { name, systemId },
-    externalId,
-    idChosenBy: vm.spec.externalId === undefined ? "Berth" : "User",
-    identity,
-    node,
-    preflightVolumes: [],
-    resources: resourcesOf(desired),
-  };
+function mayChooseAnother({ vm, deps, connection }: ConnectedTurn): boolean {
+  if (vm.spec.externalId !== undefined) return false;
+  return deps.ledger.givenUpBy(vm, connection.systemId) < givenUpMax;
 }
 
-function mayChooseAnother({ vm, memory }: ConnectedTurn): boolean {
-  return vm.spec.externalId === undefined && memory.avoid.length < avoidMax;
-}
-
-function avoidId({ memory }: ConnectedTurn, externalId: string): Outcome {
-  memory.avoid.push(externalId);
+/** The id is of no use now. For a day nobody tries it. */
+async function giveUpId(turn: ConnectedTurn): Promise<Outcome> {
+  if (turn.pending !== undefined) await turn.deps.ledger.retire(turn.pending);
+  turn.pending = undefined;
   return again("IdNotFree");
-}
-
-async function proposeId(turn: ConnectedTurn): ReturnType<ConnectedTurn["driver"]["propose"]> {
-  const { vm, connection, driver } = turn;
-  const { externalId: chosen } = vm.spec;
-  if (chosen !== undefined) return { ok: true, value: chosen };
-  const avoid = new Set(idsToAvoid(turn));
-  const { externalId: earlier, hypervisor } = vm.status ?? {};
-  // Chosen before a crash, and nothing was reserved: still the best choice.
-  if (earlier !== undefined && hypervisor === connection.name && !avoid.has(earlier)) {
-    return { ok: true, value: earlier };
-  }
-  return driver.propose([...avoid]);
-}
-
-/** Ids that somebody has, had lately, or is about to reserve. */
-export function idsToAvoid(turn: ConnectedTurn): string[] {
-  const claimed = turn.deps.ledger.idsOn(turn.connection.systemId);
-  return [...claimed, ...turn.memory.avoid, ...othersChoices(turn)];
-}
-
-/** Ids that other VMs are about to reserve. */
-function othersChoices({ key, deps, connection }: ConnectedTurn): string[] {
-  const others = deps.lookups.vms.byIndex("hypervisor", connection.name);
-  return others.flatMap(({ metadata, status }) => {
-    const isOther = `${metadata.namespace ?? ""}/${metadata.name ?? ""}` !== key;
-    return isOther && status?.externalId !== undefined ? [status.externalId] : [];
-  });
-}
-
-function resourcesOf({ shape, disks }: Desired): Reservation["resources"] {
-  const { cores = 1, sockets = 1 } = shape.cpu ?? {};
-  const storage = disks.reduce((total, { sizeBytes = 0 }) => total + sizeBytes, 0);
-  return {
-    cpu: cores * sockets,
-    memory: String(shape.memory?.sizeBytes ?? 0),
-    storage: String(storage),
-  };
-}
-
-function quotaFailure(
-  { vm, deps, connection }: ConnectedTurn,
-  { resources: wanted }: Reservation,
-  held: readonly ClaimSpec[],
-): Failure | undefined {
-  const namespace = vm.metadata.namespace ?? "";
-  const hypervisor = deps.lookups.hypervisors.get(connection.name);
-  return hypervisor && overQuota(hypervisor, namespace, { held, wanted });
-}
-
-function takenId(externalId: string, owner: { namespace: string; name: string }): Failure {
-  return {
-    category: "IdentityConflict",
-    message: `The id ${externalId} belongs to ${owner.namespace}/${owner.name}.`,
-    remedy: "Choose another spec.externalId, or leave it out.",
-  };
 }

@@ -1,15 +1,18 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { ofStep } from "./settling.ts";
+import { it } from "node:test";
+import { claim } from "./fixture.ts";
+import { recordNoWorker } from "./settling.ts";
+import type { ConnectedTurn } from "./turn.ts";
 
-const since = "2026-01-02T03:04:05Z";
-
-test("what was to go and is missing has to be looked at: it may be gone", () => {
-  const missing = { category: "Missing", message: "no such machine" } as const;
-  const of = (step: string): string =>
-    ofStep(missing, { id: "1", step, intent: "", attempt: 1, since }).category;
-  for (const step of ["Destroy", "DestroyKeeper", "ClearHusk"]) {
-    assert.equal(of(step), "UnknownOutcome", step);
-  }
-  assert.equal(of("Start"), "Missing");
+it("that no worker was started is in the Claim: no task will ever tell it to another process", async () => {
+  const written: object[] = [];
+  const ledger = {
+    record: (of: object, change: object) => {
+      written.push(change);
+      return Promise.resolve(of);
+    },
+  };
+  const turn = { claim: { spec: claim }, deps: { ledger } } as unknown as ConnectedTurn;
+  await recordNoWorker(turn, { step: "Create" });
+  assert.deepEqual(written, [{ workerNeverStarted: true }]);
 });

@@ -1,11 +1,10 @@
 import type { Claim, ClaimSpec } from "../../api/index.ts";
 import type { Seen } from "../../hypervisor/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
+import { guard } from "../../kernel/guard.ts";
 import { cloneHints } from "./fills.ts";
 import type { PlanInput } from "./next.ts";
-import { startIntent } from "./plan-power.ts";
-import { noWorker } from "./settling.ts";
-import { isDeleting, type ConnectedTurn } from "./turn.ts";
+import { isDeleting, lastDone, type ConnectedTurn } from "./turn.ts";
 
 /** Steps after which a machine that never stood may run. */
 const powerSteps: ReadonlySet<string> = new Set(["Start", "PowerOff", "Suspend", "Resume"]);
@@ -29,9 +28,9 @@ export function hintsOf(
   turn: ConnectedTurn,
   claim: ClaimSpec,
 ): NonNullable<PlanInput["huskHints"]> {
-  const { deps, vm } = turn;
+  const { deps } = turn;
   const sinceMs = Date.parse(claim.reservedAt ?? formatTime(deps.clock.nowMs()));
-  const workerNeverStarted = vm.status?.operation?.task === noWorker;
+  const workerNeverStarted = claim.workerNeverStarted === true;
   return { sinceMs, workerNeverStarted, ...cloneHints(turn) };
 }
 
@@ -43,10 +42,18 @@ function isFresh({ memory, deps, vm }: ConnectedTurn, { metadata, spec }: Claim)
   return isKnown && isNew && spec.state === "Reserved";
 }
 
-/** A machine in the making was never started, as long as nobody wrote down that it should be. */
-export function needsPower({ vm, memory }: ConnectedTurn, claim: ClaimSpec): boolean {
-  const isMaking = !claim.everStood && !isDeleting(vm);
-  const { operation, powerState } = vm.status ?? {};
-  const wasAsked = powerState !== undefined || memory.done?.intent === startIntent;
-  return !isMaking || wasAsked || powerSteps.has(operation?.step ?? "");
+/**
+ * A VM that is being created was never started, as long as nobody wrote down that it should be.
+ * Where that may be lost, its power is observed before anything is decided about it.
+ */
+export function needsPower(turn: ConnectedTurn, claim: ClaimSpec): boolean {
+  const { vm } = turn;
+  const { step = "" } = vm.status?.operation ?? {};
+  const isKept = guard("power-known-since-creation", step !== "Recover");
+  const isMaking = !claim.everExisted && !isDeleting(vm) && isKept;
+  return !isMaking || powerSteps.has(step) || wasPowerAsked(turn);
+}
+
+function wasPowerAsked(turn: ConnectedTurn): boolean {
+  return turn.vm.status?.powerState !== undefined || lastDone(turn)?.step === "Start";
 }

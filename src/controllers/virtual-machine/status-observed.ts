@@ -1,29 +1,61 @@
 import type { ClaimSpec, VirtualMachine, VirtualMachineStatus } from "../../api/index.ts";
-import type { Machine, Seen } from "../../hypervisor/index.ts";
+import { isProvenVolume, type Machine, type Seen } from "../../hypervisor/index.ts";
 import { defined } from "../failures/index.ts";
 
 /** As many devices as the status lists that nobody declared. */
 const undeclaredMax = 32;
+
+/** Of these a status says nothing unless the VM was observed. */
+export type ObservedFields = {
+  [Field in (typeof observedFields)[number]]?: VirtualMachineStatus[Field] | undefined;
+};
+
+const observedFields = [
+  "appliedGeneration",
+  "powerState",
+  "addresses",
+  "disks",
+  "detachedDisks",
+  "networks",
+  "undeclared",
+] as const;
 
 /** What the status says of what was seen. What was not looked at stays as it was. Pure. */
 export function observedPart(
   vm: VirtualMachine,
   seen: Seen | undefined,
   claim: ClaimSpec | undefined,
+): Partial<Omit<VirtualMachineStatus, keyof ObservedFields>> & ObservedFields {
+  switch (seen?.at) {
+    case undefined:
+      return {};
+    case "absent":
+      // The VM does not exist, so nothing of it was observed: not its power, its disks or its NICs.
+      return Object.fromEntries(observedFields.map((field) => [field, undefined]));
+    case "unknown":
+    case "opaque":
+    case "foreign":
+      return vm.status?.powerState === undefined ? {} : { powerState: "Unknown" };
+    case "ours":
+      return seenPart(vm, seen.machine, claim);
+  }
+}
+
+function seenPart(
+  vm: VirtualMachine,
+  machine: Machine,
+  claim: ClaimSpec | undefined,
 ): Partial<VirtualMachineStatus> {
-  if (seen?.at === "unknown" && vm.status?.powerState) return { powerState: "Unknown" };
-  if (seen?.at !== "ours") return {};
-  const { machine } = seen;
   const { externalId, node, power } = machine;
   return {
     externalId,
     node,
     // A machine in the making is not asked for its power.
-    ...(power === "Unknown" && claim?.everStood !== true ? {} : { powerState: power }),
+    ...(power === "Unknown" && claim?.everExisted !== true ? {} : { powerState: power }),
     disks: disksOf(machine),
     ...detachedPart(vm, machine, claim),
     networks: networksOf(machine),
-    undeclared: undeclaredDevices(vm, machine),
+    undeclared: undeclaredDevices(vm, machine, claim),
   };
 }
 
@@ -61,6 +93,7 @@ function networksOf({ networks }: Machine): NonNullable<VirtualMachineStatus["ne
 function undeclaredDevices(
   { spec }: VirtualMachine,
   machine: Machine,
+  claim: ClaimSpec | undefined,
 ): NonNullable<VirtualMachineStatus["undeclared"]> {
   const present = spec.disks?.filter(({ state }) => state !== "Absent") ?? [];
   const declared = new Set(present.map(({ name }) => name));
@@ -70,5 +103,19 @@ function undeclaredDevices(
   const networks = machine.networks
     .filter(({ name }) => name === undefined)
     .map(({ slot }) => ({ kind: "Network" as const, device: slot }));
-  return [...disks, ...networks].slice(0, undeclaredMax);
+  return [...disks, ...unprovenDrives(machine, claim), ...networks].slice(0, undeclaredMax);
+}
+
+/** Firmware variables and TPM states that Berth did not make: they stay when the VM is deleted. */
+function unprovenDrives(
+  { volumes }: Machine,
+  claim: ClaimSpec | undefined,
+): NonNullable<VirtualMachineStatus["undeclared"]> {
+  // Before the VM exists, what was just made is not in the Claim yet.
+  if (claim?.everExisted !== true) return [];
+  return volumes.flatMap(({ id, slot }) => {
+    const known = claim.volumes?.find((volume) => volume.id === id);
+    if (slot === undefined || (known && isProvenVolume(known))) return [];
+    return [{ kind: "Drive" as const, device: slot, detail: id }];
+  });
 }

@@ -1,10 +1,13 @@
 import { failureReasons, vmConditions, vmReasons } from "../../api/index.ts";
 import type { ClaimSpec, VirtualMachine, VirtualMachineStatus } from "../../api/index.ts";
 import type { Difference, GuestView, Machine, Seen } from "../../hypervisor/index.ts";
+import { listText } from "../../kernel/list-text.ts";
 import type { Condition } from "../../kernel/object.ts";
 import { setCondition, type ConditionState } from "../../runtime/index.ts";
 import { defined, failureText, type StatusFailure } from "../failures/index.ts";
-import { failedStepsOf, type FailedStep } from "./failed-steps.ts";
+import { failedStepsOf, type FailedStep } from "../operations/index.ts";
+import { originsText } from "./created-from.ts";
+import { recentOf, type RecentStep } from "./flapping.ts";
 import { addressesOf } from "./status-addresses.ts";
 import { observedPart } from "./status-observed.ts";
 import { sinceWhen, waitingSummary, type Waiting } from "./status-waiting.ts";
@@ -27,6 +30,7 @@ export type VmState =
       readonly drift: readonly Difference[];
       readonly pending: readonly string[];
       readonly isApplied: boolean;
+      readonly changed?: readonly string[];
     }
   | { readonly is: "paused" }
   | { readonly is: "protected" };
@@ -47,6 +51,8 @@ export interface VmView {
   >;
   /** Steps that count as failed; absent: those that did before. */
   readonly failedSteps?: readonly FailedStep[];
+  /** Changes of power and settings; absent: those that were made before. */
+  readonly recentSteps?: readonly RecentStep[];
   readonly handled?: Pick<VirtualMachineStatus, "handledReconcileAt" | "handledRestartAt">;
 }
 
@@ -60,6 +66,7 @@ export function statusOf(vm: VirtualMachine, view: VmView, nowMs: number): Virtu
     ...old,
     observedGeneration: keepsReady(vm, view) ? observedGeneration : generation,
     appliedGeneration: isApplied(view) ? generation : appliedGeneration,
+    ...(claim && placeOf(claim)),
     ...observedPart(vm, seen, claim),
     ...addressesPart(view),
     plan: view.plan,
@@ -69,9 +76,20 @@ export function statusOf(vm: VirtualMachine, view: VmView, nowMs: number): Virtu
     operation,
     failure: failureOf(view, old.failure),
     failedSteps: failedPart(vm, view),
+    recentSteps: recentOf(view.recentSteps ?? old.recentSteps, state.is === "resting"),
     waitingFor: sinceWhen(waitingOf(state), waitingFor, nowMs),
     conditions: [...conditionsOf(vm, view, nowMs)],
   });
+}
+
+/** Where it is or is going to be. A status that was lost gets it back with the next write. */
+function placeOf({
+  hypervisor,
+  externalId,
+  identity,
+  node,
+}: ClaimSpec): Partial<VirtualMachineStatus> {
+  return { hypervisor: hypervisor.name, externalId, identity, ...(node && { node }) };
 }
 
 /**
@@ -106,7 +124,7 @@ function addressesPart({ seen, guest }: VmView): {
 } {
   if (guest?.agent === "Answered") return { addresses: addressesOf(guest.cards) };
   const isStill = seen?.at === "ours" && stillPowers.has(seen.machine.power);
-  return isStill || seen?.at === "absent" ? { addresses: undefined } : {};
+  return isStill || seen?.at === "foreign" ? { addresses: undefined } : {};
 }
 
 const stillPowers: ReadonlySet<string> = new Set(["Stopped", "Suspended"]);
@@ -225,8 +243,8 @@ function leftAloneOf({ spec }: VirtualMachine, { state, seen }: VmView): Summary
   const isOther = power !== spec.powerState;
   const found = [...lacks, ...(isOther ? [`it is ${power}, and not ${spec.powerState}`] : [])];
   if (found.length === 0) return undefined;
-  const message = `Changed by hand, and left so by driftPolicy: ${found.join(", ")}.`;
-  return { reason: vmReasons.Drifted, message: message.slice(0, 4000) };
+  const message = `Changed by hand, and left so by driftPolicy: ${listText(found)}.`;
+  return { reason: vmReasons.Drifted, message };
 }
 
 function goingOf({ state }: VmView, summary: Summary): ConditionState {
@@ -261,7 +279,7 @@ function isUnreachable({ state, seen }: VmView): boolean {
 
 /** Stands, is ours and has the declared power state. No agent is needed. */
 function stands(vm: VirtualMachine, { claim, seen }: VmView): boolean {
-  if (seen?.at !== "ours" || claim?.everStood !== true) return false;
+  if (seen?.at !== "ours" || claim?.everExisted !== true) return false;
   // What is suspended keeps its form until it runs again: a new disk waits for that.
   const isWhole = hasDisks(vm, seen.machine) || seen.machine.power === "Suspended";
   return isWhole && seen.machine.power === vm.spec.powerState;
@@ -272,21 +290,20 @@ function hasDisks({ spec }: VirtualMachine, machine: Machine): boolean {
   return declared.every(({ name }) => machine.disks.some((disk) => disk.name === name));
 }
 
-function syncedOf(vm: VirtualMachine, view: VmView, summary: Summary): ConditionState {
-  const type = vmConditions.Synced;
-  const { state } = view;
+function syncedOf(vm: VirtualMachine, { state }: VmView, summary: Summary): ConditionState {
+  const { Synced: type } = vmConditions;
   if (state.is !== "resting") return { ...summary, type, status: "False" };
-  const fields = state.drift.map(({ path }) => path).join(", ");
+  const fields = listText(state.drift.map(({ path }) => path));
   if (fields !== "" && vm.spec.driftPolicy === "Warn") {
-    const message = `Changed by hand: ${fields}. driftPolicy is ${vm.spec.driftPolicy}.`;
-    return { type, status: "False", reason: vmReasons.Drifted, message: message.slice(0, 4000) };
+    const message = `Changed by hand: ${fields}. driftPolicy is Warn.`;
+    return { type, status: "False", reason: vmReasons.Drifted, message };
   }
   if (state.pending.length > 0) {
-    const message = `Waits for the next restart: ${state.pending.join(", ")}.`;
+    const message = `Waits for the next restart: ${listText(state.pending)}.`;
     return { type, status: "False", reason: vmReasons.RestartRequired, message };
   }
   const left = fields === "" ? "" : ` Changed by hand, and left so: ${fields}.`;
-  const message = `The machine is as declared.${left}`.slice(0, 4000);
+  const message = `The machine is as declared.${left}${originsText(state.changed)}`.slice(0, 4000);
   return { type, status: "True", reason: vmReasons.Succeeded, message };
 }
 
@@ -308,14 +325,21 @@ function* observedConditions(
   const why = state.is === "failed" ? summary : leftAloneOf(vm, { state, seen });
   // One failure, told by everything that it keeps from being so.
   yield whole.status === "False" ? { ...whole, ...why } : whole;
-  yield running(isInMaking(machine, claim) ? undefined : machine);
+  yield isUnproven(seen, claim)
+    ? { ...summary, type: vmConditions.Running, status: "Unknown" }
+    : running(machine, claim);
   const agent = agentReady(vm, machine, guest);
   if (agent !== undefined) yield agent;
 }
 
+/** Something exists under the id of a VM that existed, and nothing proves that it is the VM. */
+function isUnproven({ at }: Seen, claim: ClaimSpec | undefined): boolean {
+  return (at === "foreign" || at === "opaque") && claim?.everExisted === true;
+}
+
 /** Nobody asked for the power of a machine that never ran. */
 function isInMaking(machine: Machine | undefined, claim: ClaimSpec | undefined): boolean {
-  return machine?.power === "Unknown" && claim?.everStood !== true;
+  return machine?.power === "Unknown" && claim?.everExisted !== true;
 }
 
 function provisioned(vm: VirtualMachine, machine: Machine | undefined): ConditionState {
@@ -329,9 +353,11 @@ function provisioned(vm: VirtualMachine, machine: Machine | undefined): Conditio
   return { type, status: "False", reason, message: "The machine does not stand whole." };
 }
 
-function running(machine: Machine | undefined): ConditionState {
+function running(machine: Machine | undefined, claim: ClaimSpec | undefined): ConditionState {
   const type = vmConditions.Running;
-  switch (machine?.power) {
+  const isComing = isInMaking(machine, claim);
+  const without = isComing ? "It has not been started yet." : "The VM does not exist.";
+  switch (isComing ? undefined : machine?.power) {
     case "Running":
       return { type, status: "True", reason: vmReasons.Succeeded, message: "It is powered on." };
     case "Unknown":
@@ -342,7 +368,7 @@ function running(machine: Machine | undefined): ConditionState {
     case "Stopped":
       return { type, status: "False", reason: vmReasons.Stopped, message: "It is powered off." };
     case undefined:
-      return { type, status: "False", reason: vmReasons.Stopped, message: "It does not stand." };
+      return { type, status: "False", reason: vmReasons.Stopped, message: without };
   }
 }
 

@@ -1,6 +1,7 @@
 import type { vmReasons } from "../../api/index.ts";
-import type { Operation } from "../../hypervisor/index.ts";
+import type { Failure, Operation, Work } from "../../hypervisor/index.ts";
 import { nodeOf, slotNames, type SlotPlace } from "../hypervisor/index.ts";
+import type { StepTraits } from "../operations/index.ts";
 
 /** The steps as people see them in `status.operation.step`. */
 export type StepName =
@@ -11,11 +12,11 @@ export type StepName =
   | "Detach"
   | "DestroyDisk"
   | "MoveDisk"
-  | "HandOver"
-  | "TakeBack"
+  | "TransferDisk"
+  | "ReturnDisk"
   | "Grow"
   | "Configure"
-  | "Stamp"
+  | "WriteMarker"
   | "Adopt"
   | "Release"
   | "Start"
@@ -25,95 +26,148 @@ export type StepName =
   | "Suspend"
   | "Resume"
   | "Migrate"
-  | "Regroup"
-  | "Guard"
+  | "SetPool"
+  | "SetHighAvailability"
   | "Destroy"
   | "RemoveVolume"
   | "Unlock"
-  | "ClearHusk"
+  | "DestroyPlaceholder"
   | KeeperStep
-  | "PutSeed"
+  | "UploadSeed"
   | "EjectSeed"
   | "RemoveSeed";
 
 /** Steps that are made to a keeper, and not to the object's own machine. */
 type KeeperStep =
-  | "MakeKeeper"
-  | "MarkKeeper"
-  | "AdoptKeeper"
-  | "MoveKeeper"
-  | "ReleaseKeeper"
-  | "DestroyKeeper";
+  | "CreateDiskHolder"
+  | "WriteDiskHolderMarker"
+  | "AdoptDiskHolder"
+  | "MigrateDiskHolder"
+  | "ReleaseDiskHolder"
+  | "DestroyDiskHolder";
 
 /** One effect on the hypervisor, decided and not yet made. */
 export interface Step {
   readonly name: StepName;
   readonly operation: Operation;
-  /** In one sentence, which tells this step from every other of the same machine. */
+  /** In one sentence, for people. */
   readonly intent: string;
   /** The storage that the hypervisor's own copy is expected on. */
   readonly copiesTo?: string;
+  /** The fields of the spec that it is for, where the operation does not tell. */
+  readonly fields?: readonly string[];
 }
 
-/** What is known of each step. */
-export interface StepTraits {
+/** What is known of each step of a VM. */
+export interface VmStepTraits extends StepTraits {
   /** Why the object is not settled while it goes on. */
   readonly reason: keyof typeof vmReasons;
-  /**
-   * How long a request whose reply was lost may still take effect: the longest that a server holds
-   * one, and then some.
-   */
-  readonly settleMs: number;
-  /** What its work is called when it is recalled. */
-  readonly does: readonly string[];
   /** Whether it copies data onto a storage, of which only few may go on at once. */
   readonly isCopy: boolean;
-  /** Whose work it is, where it is not the machine's own. */
-  readonly of?: "Keeper";
+  /** Whose work it is, where it is not the VM's own. */
+  readonly of?: "DiskHolder";
 }
 
-const settleMs = 60_000;
+/** The longest that a server holds a request, and then some. */
+const windowMs = 60_000;
 
-export const stepTraits: Readonly<Record<StepName, StepTraits>> = {
-  Create: { reason: "Creating", settleMs, does: ["Create"], isCopy: false },
-  Clone: { reason: "Creating", settleMs, does: ["Clone"], isCopy: true },
-  AddDisk: { reason: "Creating", settleMs, does: ["Configure"], isCopy: true },
-  Attach: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false },
-  Detach: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false },
-  DestroyDisk: { reason: "Updating", settleMs, does: ["Configure", "Other"], isCopy: false },
-  MoveDisk: { reason: "Moving", settleMs, does: ["MoveDisk"], isCopy: true },
-  HandOver: { reason: "Deleting", settleMs, does: ["MoveDisk"], isCopy: false },
-  TakeBack: { reason: "Creating", settleMs, does: ["MoveDisk"], isCopy: false, of: "Keeper" },
-  MakeKeeper: { reason: "Deleting", settleMs, does: ["Create"], isCopy: false, of: "Keeper" },
-  MarkKeeper: { reason: "Deleting", settleMs, does: ["Configure"], isCopy: false, of: "Keeper" },
-  AdoptKeeper: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false, of: "Keeper" },
-  MoveKeeper: { reason: "Moving", settleMs, does: ["Migrate"], isCopy: false, of: "Keeper" },
-  ReleaseKeeper: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false, of: "Keeper" },
-  DestroyKeeper: { reason: "Updating", settleMs, does: ["Destroy"], isCopy: false, of: "Keeper" },
-  Grow: { reason: "Updating", settleMs, does: ["Grow"], isCopy: false },
-  Configure: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false },
-  Adopt: { reason: "Adopting", settleMs, does: ["Configure"], isCopy: false },
-  Stamp: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false },
-  Release: { reason: "Deleting", settleMs, does: ["Configure"], isCopy: false },
-  Start: { reason: "Starting", settleMs, does: ["Start"], isCopy: false },
-  Shutdown: { reason: "Stopping", settleMs, does: ["Stop"], isCopy: false },
-  PowerOff: { reason: "Stopping", settleMs, does: ["Stop"], isCopy: false },
-  Reboot: { reason: "Updating", settleMs, does: ["Reboot"], isCopy: false },
-  Suspend: { reason: "Stopping", settleMs, does: ["Suspend"], isCopy: false },
-  Resume: { reason: "Starting", settleMs, does: ["Resume"], isCopy: false },
-  Migrate: { reason: "Moving", settleMs, does: ["Migrate"], isCopy: false },
-  Regroup: { reason: "Updating", settleMs, does: ["Other"], isCopy: false },
-  Guard: { reason: "Updating", settleMs, does: ["Other"], isCopy: false },
-  Destroy: { reason: "Deleting", settleMs, does: ["Destroy"], isCopy: false },
-  PutSeed: { reason: "Creating", settleMs, does: ["Other"], isCopy: false },
-  EjectSeed: { reason: "Updating", settleMs, does: ["Configure"], isCopy: false },
-  RemoveSeed: { reason: "Updating", settleMs, does: ["Other"], isCopy: false },
-  Unlock: { reason: "Unlocking", settleMs, does: ["Configure"], isCopy: false },
-  ClearHusk: { reason: "Unlocking", settleMs, does: ["Destroy"], isCopy: false },
-  RemoveVolume: { reason: "Deleting", settleMs, does: ["Other"], isCopy: false },
+function traits(
+  reason: keyof typeof vmReasons,
+  works: readonly Work[],
+  more: Partial<VmStepTraits> = {},
+): VmStepTraits {
+  return { reason, windowMs, works, isCopy: false, meaning: ofOwnVolume, ...more };
+}
+
+/** A step that reads no image misses a volume of its own: to wait for it would be for ever. */
+function ofOwnVolume(failure: Failure): Failure {
+  const isOwn = failure.category === "ImageNotFound";
+  return isOwn ? { ...failure, category: "CreationFailed" } : failure;
+}
+
+/** A step that was to make a VM go, and does not find it, has to observe. */
+function ofRemoval(failure: Failure): Failure {
+  const isGone = failure.category === "Missing";
+  return isGone ? { ...failure, category: "UnknownOutcome" } : ofOwnVolume(failure);
+}
+
+const readsImage = { meaning: (failure: Failure): Failure => failure };
+const makes = { makes: true };
+const removes = { meaning: ofRemoval };
+const asksGuest = { asksGuest: true };
+const isProof = { isProof: true };
+const holder = { of: "DiskHolder" } as const;
+
+export const stepTraits: Readonly<Record<StepName, VmStepTraits>> = {
+  Create: traits("Creating", ["Create"], { ...makes, ...readsImage }),
+  Clone: traits("Creating", ["Clone"], { ...makes, isCopy: true }),
+  AddDisk: traits("Creating", ["Configure"], { ...readsImage, isCopy: true }),
+  Attach: traits("Updating", ["Configure"]),
+  Detach: traits("Updating", ["Configure"]),
+  DestroyDisk: traits("Updating", ["Configure", "Other"]),
+  MoveDisk: traits("Moving", ["MoveDisk"], { isCopy: true }),
+  TransferDisk: traits("Deleting", ["MoveDisk"], isProof),
+  ReturnDisk: traits("Creating", ["MoveDisk"], { ...holder, ...isProof }),
+  CreateDiskHolder: traits("Deleting", ["Create"], { ...makes, ...holder }),
+  WriteDiskHolderMarker: traits("Deleting", ["Configure"], holder),
+  AdoptDiskHolder: traits("Updating", ["Configure"], holder),
+  MigrateDiskHolder: traits("Moving", ["Migrate"], holder),
+  ReleaseDiskHolder: traits("Updating", ["Configure"], holder),
+  DestroyDiskHolder: traits("Updating", ["Destroy"], { ...holder, ...removes }),
+  Grow: traits("Updating", ["Grow"]),
+  Configure: traits("Updating", ["Configure"]),
+  Adopt: traits("Adopting", ["Configure"]),
+  WriteMarker: traits("Updating", ["Configure"], isProof),
+  Release: traits("Deleting", ["Configure"]),
+  Start: traits("Starting", ["Start"]),
+  Shutdown: traits("Stopping", ["Stop"], asksGuest),
+  PowerOff: traits("Stopping", ["Stop"]),
+  Reboot: traits("Updating", ["Reboot"], asksGuest),
+  Suspend: traits("Stopping", ["Suspend"]),
+  Resume: traits("Starting", ["Resume"]),
+  Migrate: traits("Moving", ["Migrate"]),
+  SetPool: traits("Updating", ["Other"]),
+  SetHighAvailability: traits("Updating", ["Other"]),
+  Destroy: traits("Deleting", ["Destroy"], removes),
+  UploadSeed: traits("Creating", ["Upload", "Other"], isProof),
+  EjectSeed: traits("Updating", ["Configure"]),
+  RemoveSeed: traits("Updating", ["RemoveFile", "Other"], isProof),
+  Unlock: traits("Unlocking", ["Configure"]),
+  DestroyPlaceholder: traits("Unlocking", ["Destroy"], removes),
+  RemoveVolume: traits("Deleting", ["RemoveFile", "Other"]),
 };
 
-export function isStepName(text: string): text is StepName {
+const unknownStep = traits("Progressing", []);
+
+/** What steps are called in the records of 0.1. */
+const stepsOf01: ReadonlyMap<string, StepName> = new Map([
+  ["HandOver", "TransferDisk"],
+  ["TakeBack", "ReturnDisk"],
+  ["Stamp", "WriteMarker"],
+  ["Regroup", "SetPool"],
+  ["Guard", "SetHighAvailability"],
+  ["ClearHusk", "DestroyPlaceholder"],
+  ["MakeKeeper", "CreateDiskHolder"],
+  ["MarkKeeper", "WriteDiskHolderMarker"],
+  ["AdoptKeeper", "AdoptDiskHolder"],
+  ["MoveKeeper", "MigrateDiskHolder"],
+  ["ReleaseKeeper", "ReleaseDiskHolder"],
+  ["DestroyKeeper", "DestroyDiskHolder"],
+  ["PutSeed", "UploadSeed"],
+]);
+
+/** The name of a recorded step, whichever release recorded it. */
+export function currentStep(step: string): string {
+  return stepsOf01.get(step) ?? step;
+}
+
+/** Also of a step that an earlier or a later release recorded. */
+export function traitsOf(recorded: string): VmStepTraits {
+  const step = currentStep(recorded);
+  return isStepName(step) ? stepTraits[step] : unknownStep;
+}
+
+function isStepName(text: string): text is StepName {
   return text in stepTraits;
 }
 

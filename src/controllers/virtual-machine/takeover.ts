@@ -1,6 +1,8 @@
 import type { ClaimSpec } from "../../api/index.ts";
 import { proposeNames, shapeDifferences } from "../../hypervisor/index.ts";
 import type { Failure, ForeignSeen, Machine, Seen } from "../../hypervisor/index.ts";
+import { listText } from "../../kernel/list-text.ts";
+import { guard } from "../../kernel/guard.ts";
 import { again, type Outcome } from "../../runtime/index.ts";
 import type { Reservation } from "../claims/index.ts";
 import type { Desired } from "./desired.ts";
@@ -43,12 +45,15 @@ export type Takeover =
 export async function findTakeover(
   turn: ConnectedTurn,
   desired: Desired,
-  draft: ClaimSpec,
+  { draft, isReleased }: { readonly draft: ClaimSpec; readonly isReleased: boolean },
 ): Promise<Takeover> {
+  // One that another run of this installation released is in no Claim: it is taken as it is found.
+  const isAdopted = turn.vm.spec.adopt !== undefined;
+  const reasons: ForeignSeen["reason"][] = isAdopted ? ["Stranger", "Released"] : ["Released"];
   const found =
-    turn.vm.spec.adopt === undefined
-      ? await findReleased(turn, draft)
-      : await findAdoptable(turn, draft);
+    isAdopted || isReleased
+      ? await findAdoptable(turn, draft, reasons)
+      : await findReleased(turn, draft);
   if (found === undefined) return { is: "nothing" };
   if ("category" in found) return { is: "outcome", outcome: await failVm(turn, found) };
   const named = await withNames(turn, desired, found);
@@ -56,7 +61,7 @@ export async function findTakeover(
   const refusal = refusalOf(found, plan);
   if (refusal !== undefined) return { is: "outcome", outcome: await failVm(turn, refusal) };
   const isApproved = annotationOf(turn.vm.metadata, "approve") === plan.hash;
-  if (plan.changes.length > 0 && !isApproved) {
+  if (!guard("takeover-approved", plan.changes.length === 0 || isApproved)) {
     return { is: "outcome", outcome: await waitForApproval(turn, plan) };
   }
   const { machine, claim, kept } = found;
@@ -82,25 +87,26 @@ async function findReleased(
     const isAsleep = seen.at === "ours";
     const machine = isAsleep ? seen.machine : foreignMachine(seen, ["Released"]);
     if (machine === undefined) continue;
-    const { origin, volumes = [], preflightVolumes = [], preflightNode, idChosenBy } = spec;
-    const listed = preflightNode === undefined ? {} : { preflightNode };
-    const kept = { origin, volumes, preflightVolumes, ...listed, idChosenBy, everStood: true };
+    const { origin, volumes = [], otherVolumes = [], driver: notes, idChosenBy } = spec;
+    const listed = { otherVolumes, ...(notes === undefined ? {} : { driver: notes }) };
+    const kept = { origin, volumes, ...listed, idChosenBy, everExisted: true };
     found.push({ machine, claim: spec, kept });
   }
-  return found.length === 1 ? found[0] : undefined;
+  return guard("takeover-of-one-vm", found.length === 1) ? found[0] : undefined;
 }
 
 async function findAdoptable(
   turn: ConnectedTurn,
   draft: ClaimSpec,
+  reasons: readonly ForeignSeen["reason"][],
 ): Promise<Candidate | Failure | undefined> {
   const { deps, driver } = turn;
   const holder = await deps.ledger.holder(draft);
   if (holder !== undefined) return notAdoptable(draft, "another object has it");
   const seen = await driver.observe(draft, {});
-  const machine = foreignMachine(seen, ["Stranger", "Released"]);
+  const machine = foreignMachine(seen, reasons);
   if (machine !== undefined) {
-    return { machine, claim: draft, kept: { origin: "Adopted", everStood: true } };
+    return { machine, claim: draft, kept: { origin: "Adopted", everExisted: true } };
   }
   switch (seen.at) {
     case "unknown":
@@ -202,11 +208,11 @@ function onlyVolumes({ externalId, hypervisor }: ClaimSpec, volumes: readonly st
     category: "OrphanedVolumes",
     message:
       `There is no machine ${externalId} on ${hypervisor.name} to adopt, only volumes of an ` +
-      `earlier one: ${volumes.join(", ")}. With adopt: Only none is ever made.`,
+      `earlier one: ${listText(volumes)}. With adopt: Only none is ever made.`,
     remedy:
       "To make a machine, set adopt: IfPresent and say its source; to keep the data of a volume, " +
       "take it as source.importedDisk with mode: Take. What nobody needs: " +
-      `berth orphans destroy ${volumes.join(" ")}.`,
+      `berth orphans destroy ${listText(volumes, " ")}.`,
   };
 }
 

@@ -1,5 +1,6 @@
 import type { ClaimSpec } from "../../api/index.ts";
 import { annotationOf, type Turn } from "./turn.ts";
+import { listText } from "../../kernel/list-text.ts";
 
 /** Says what became of the machine whose object goes, once its Claim says so. */
 export function tellEnd(
@@ -32,7 +33,23 @@ export function tellStaying(
 ): void {
   const message =
     `Volumes under the id ${externalId} stay, because nothing proves that they are this object's: ` +
-    `${stays.join(", ")}. See berth orphans.`;
+    `${listText(stays)}. See berth orphans.`;
+  deps.events.event(vm, {
+    type: "Warning",
+    reason: "VolumesStay",
+    message: message.slice(0, 1024),
+  });
+}
+
+/** A disk that the spec says to delete, and that stays all the same. */
+export function tellFollowed(
+  { deps, vm }: Pick<Turn, "deps" | "vm">,
+  { externalId }: ClaimSpec,
+  { id, disk }: { readonly id: string; readonly disk: string },
+): void {
+  const message =
+    `The volume ${id} of the disk ${disk} is kept in the disk-holder VM ${externalId}: somebody ` +
+    "renamed or moved it by hand, so Berth does not destroy it. Remove it there if nobody needs it.";
   deps.events.event(vm, {
     type: "Warning",
     reason: "VolumesStay",

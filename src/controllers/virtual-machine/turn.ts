@@ -8,31 +8,30 @@ import type {
   VMNetwork,
 } from "../../api/index.ts";
 import type { Client, Informer } from "../../client/index.ts";
-import type {
-  Failure,
-  Fence,
-  HypervisorDriver,
-  Inventory,
-  Seen,
-  TaskHandle,
-} from "../../hypervisor/index.ts";
+import type { Failure, Fence, HypervisorDriver, Inventory, Seen } from "../../hypervisor/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
+import { guard } from "../../kernel/guard.ts";
 import type { Random } from "../../kernel/random.ts";
-import {
-  writeStatus,
-  type EventRecorder,
-  type SlotLease,
-  type Slots,
-} from "../../runtime/index.ts";
+import { writeStatus, type EventRecorder, type Slots } from "../../runtime/index.ts";
 import type { Ledger, WrittenObjects } from "../claims/index.ts";
 import type { StatusFailure } from "../failures/index.ts";
 import type { Connection, Connections } from "../hypervisor/index.ts";
+import {
+  ageMs,
+  annotationToken,
+  failedStepsOf,
+  isDone,
+  isOpen,
+  type OperationDeps,
+  type OperationRecord,
+  type Resumed,
+} from "../operations/index.ts";
 import type { Reports } from "../reports/index.ts";
-import type { InTheWay } from "./in-the-way.ts";
+import { withoutStep, type RecentStep } from "./flapping.ts";
 import type { Places } from "./places.ts";
-import { statusOf, type StatusOperation, type VmView } from "./status.ts";
+import { withIgnored } from "./shutdown.ts";
+import { statusOf, type VmView } from "./status.ts";
 import type { Waiting } from "./status-waiting.ts";
-import type { TaskPace } from "./task-pace.ts";
 import { isNewsOfWait, tellWait } from "./told-waits.ts";
 
 /** Objects that a VM refers to. */
@@ -53,10 +52,15 @@ export interface VmDeps {
   readonly reports: Reports;
   readonly vms: WrittenObjects<VirtualMachine>;
   readonly lookups: VmLookups;
+  /** Why no storage can take the file of an image where a VM is; undefined: one can. */
+  readonly imageRefusal: (
+    image: VMImage,
+    vm: VirtualMachine,
+    connection: Connection,
+  ) => Failure | undefined;
   readonly connections: Connections;
   readonly ledger: Ledger;
   readonly slots: Slots;
-  readonly pace: TaskPace;
   readonly places: Places;
   /** Whether a write may go out at this very moment. */
   readonly fence: Fence;
@@ -64,89 +68,70 @@ export interface VmDeps {
   readonly writableInMs: () => number;
   /** Whether deleting an object may destroy its machine: not while its CRD goes away. */
   readonly mayDestroy: () => Promise<boolean>;
+  /** The key of the digests of Secrets that Claims keep; absent: none are kept. */
+  readonly digestKey?: string | undefined;
   /** Runs a key again. */
   readonly wake: (key: string) => void;
-  readonly memory: Map<string, VmMemory>;
+  readonly memory: Map<string, VmCache>;
+  readonly operations: OperationDeps;
+  /** When these controllers began: what was or was not seen before was seen by others. */
+  readonly beganMs: number;
 }
 
 /**
- * What a process remembers of a VM between runs. All of it can be lost: it saves calls, and after
- * a crash the same is found out by looking.
+ * What a process keeps of a VM between turns to save calls. All of it can be lost before any turn:
+ * nothing rests on it, and what is not here is asked for again.
  */
-export interface VmMemory {
-  /** The work under way, and when it began or was found, on the monotonic clock. */
-  task?: {
-    readonly operationId: string;
-    readonly handle: TaskHandle;
-    readonly sinceMs: number;
-    /** It was under way already when it was found: how long it takes is not known. */
-    readonly isFound: boolean;
-    /** So long after that it was seen running. */
-    runningMs?: number;
-  };
-  /** The operation whose outcome is not known, and since when on the monotonic clock we know it. */
-  open?: { readonly id: string; readonly seenMs: number };
-  /** The operation whose outcome is known. */
-  settledId?: string;
-  lease?: SlotLease;
+export interface VmCache {
   /** The hypervisor on which it asked to begin. */
   beginsOn?: string;
-  /** Since when it stands in line for slots, with what was declared then. */
+  /** Since when it is in line for slots, with what was declared then. */
   line?: { readonly sinceMs: number; readonly declaration: string };
+  /** When the status was last written. */
   lastWriteMs?: number;
-  /** Not before, unless the declaration is another. */
-  retry?: { readonly atMs: number; readonly declaration: string };
-  /** It holds back until the hypervisor was looked at. */
+  /** The world has changed: a failure is tried again before its time. */
+  skipsBackoff?: boolean;
+  /** It is deferred until the hypervisor was probed. */
   isHeld?: boolean;
   /** What it was told to wait for was being looked for or brought. */
   isUnderWay?: boolean;
   /** Its status tells that the hypervisor is away, by the category of that failure. */
   toldAway?: Failure["category"];
-  /** What was last done and ended well, how often in a row, and the glance of that time. */
-  done?: { readonly intent: string; readonly times: number; readonly glance?: Inventory };
-  /** The step that ended well, until something else is done: then it had its effect. */
-  ended?: { readonly intent: string; readonly step: string };
-  /** What was last sent, told from others by a digest. */
-  tried?: { readonly step: string; readonly digest: string };
-  /** What may have been done or not, and what it is called if a look tells that it was not. */
-  undone?: { readonly intent: string; readonly failure: Failure };
-  /** What somebody else's lock was in the way of, and how often in a row. */
-  blocked?: { readonly intent: string; readonly times: number };
-  /** What it waits for, and since when, on the monotonic clock. */
-  waits?: { readonly name: string; readonly sinceMs: number };
   /** The wait that people were told of, until it is over. */
   toldWait?: Waiting | undefined;
-  /** The guest was asked to shut down, and did not. */
-  isShutdownIgnored?: boolean;
-  /** How often the agent was asked since the machine runs, and when it may be again. */
+  /** What its turns know while the task of an operation runs. */
+  followed?: {
+    readonly operation: string;
+    readonly claim: Claim;
+    readonly keeper: Claim | undefined;
+  };
+  /** The inventory of the time at which the last operation was seen to have ended. */
+  endedAt?: Inventory;
+  /** How often the agent was asked since the VM runs, and when it may be again. */
   agent?: { readonly times: number; readonly nextMs: number };
-  /** What was seen before a step that leaves the machine as it is. What follows is bound to it. */
+  /** What was observed before a step that leaves the VM as it is. What follows is bound to it. */
   sight?: Seen;
   /** The Claim that was reserved a moment ago, for which nothing was ever sent, and when. */
   reserved?: { readonly claim: string; readonly sinceMs: number };
-  /** Volumes that keep it from being made under the id that was chosen for it. */
-  inTheWay?: InTheWay;
-  /** The operation whose task was asked to end. */
-  cancelled?: string;
   /** What the hypervisor would refuse, found while something else was still missing. */
   ahead?: {
     readonly declaration: string;
     readonly untilMs: number;
     readonly findings: readonly Failure[];
   };
-  /** The declaration whose additions to the standing machine were looked at, and were well. */
+  /** The declaration whose additions to the VM were checked, and were well. */
   additions?: string;
-  /** Ids that turned out to be of no use. */
-  avoid: string[];
 }
 
 /** One run. `vm` and `claim` become newer as it writes them. */
 export interface Turn {
   readonly key: string;
   readonly deps: VmDeps;
-  readonly memory: VmMemory;
+  readonly memory: VmCache;
   vm: VirtualMachine;
   claim?: Claim | undefined;
+  /** The Claim, as long as it is not known whether the VM can be created. */
+  pending?: Claim | undefined;
   /** The keeper that the Claim names, once it has a Claim of its own. */
   keeper?: Claim | undefined;
   connection?: Connection;
@@ -155,8 +140,8 @@ export interface Turn {
   node?: string;
   /** How the run failed, where it did. */
   failed?: StatusFailure;
-  /** The operation in the status may still take effect. */
-  isOpen: boolean;
+  /** The operation in the status, and what became of it. */
+  operation?: Resumed | undefined;
 }
 
 /** A run that has found its hypervisor. */
@@ -176,25 +161,61 @@ export async function writeView(
 ): Promise<void> {
   const { deps, memory } = turn;
   const nowMs = deps.clock.nowMs();
-  if (urgency === "progress" && isTooEarly(turn, view, nowMs)) return;
+  if (urgency === "progress" && isTooEarly(turn, view)) return;
   const { waitingFor: waited } = turn.vm.status ?? {};
-  const open = turn.isOpen ? { operation: turn.vm.status?.operation } : {};
-  const known = { claim: turn.claim?.spec, seen: turn.seen, ...open };
-  const status = statusOf(turn.vm, { ...known, ...view }, nowMs);
+  const known = { claim: turn.claim?.spec, seen: turn.seen, operation: keptRecord(turn, view) };
+  const counts = { ...ignoredPart(turn, view), ...recentPart(turn, view) };
+  const status = statusOf(turn.vm, { ...known, ...view, ...counts }, nowMs);
   const written = await writeStatus<VirtualMachine>(
     deps.client.of(virtualMachineKind),
     turn.vm,
     status,
   );
   if (written !== turn.vm) {
-    memory.lastWriteMs = nowMs;
+    memory.lastWriteMs = deps.clock.monotonicMs();
     turn.vm = deps.vms.note(written);
   }
   tellWait(turn, view.state, waited);
 }
 
-function isTooEarly(turn: Turn, { state }: VmView, nowMs: number): boolean {
-  const isEarly = nowMs - (turn.memory.lastWriteMs ?? 0) < progressMs;
+/**
+ * A guest that was asked and did not follow is remembered by the status, whatever is written next.
+ * By that the request of a person for another try, if there was one, was acted upon.
+ */
+function ignoredPart(turn: Turn, view: VmView): Pick<VmView, "failedSteps" | "handled"> {
+  if (turn.operation?.settlement.is !== "ignored" || view.state.is === "resting") return {};
+  const { failedSteps = failedStepsOf(turn.vm) } = view;
+  const asked = annotationToken(turn.vm.metadata, "reconcileAt");
+  const handled = {
+    ...view.handled,
+    ...(asked === undefined ? {} : { handledReconcileAt: asked }),
+  };
+  return { handled, failedSteps: withIgnored(turn, failedSteps, turn.deps.clock.nowMs()) };
+}
+
+function recentPart(turn: Turn, view: VmView): Pick<VmView, "recentSteps"> {
+  const { recentSteps } = turn.vm.status ?? {};
+  if (view.recentSteps !== undefined || recentSteps === undefined) return {};
+  return { recentSteps: effectiveSteps(turn) };
+}
+
+/**
+ * The recent steps, without the last one where it was not done: it was blocked, refused, failed or
+ * lost. What was sent counts as a change of the VM until it is known that it was none.
+ */
+export function effectiveSteps({ operation, vm }: Turn): readonly RecentStep[] {
+  const { recentSteps = [] } = vm.status ?? {};
+  if (operation === undefined || isOpen(operation.settlement)) return recentSteps;
+  const isDoneNow = guard("flap-step-done", isDone(operation.settlement));
+  return isDoneNow ? recentSteps : withoutStep(recentSteps, operation.record);
+}
+
+function isTooEarly(turn: Turn, { state }: VmView): boolean {
+  const { clock } = turn.deps;
+  const { operation } = turn.vm.status ?? {};
+  const beganMs = operation === undefined ? -Infinity : -ageMs(operation, clock);
+  const writtenMs = (turn.memory.lastWriteMs ?? -Infinity) - clock.monotonicMs();
+  const isEarly = Math.max(writtenMs, beganMs) > -progressMs;
   return isEarly && !isNewsOfWait(turn, state);
 }
 
@@ -206,15 +227,30 @@ export function loseSight(turn: Turn, failure: Failure): void {
   if (turn.vm.status?.disks !== undefined) turn.seen = { at: "unknown", failure };
 }
 
-/** Something ended well. Whether it had its effect is seen by looking. */
-export function noteDone(
-  { memory, connection }: ConnectedTurn,
-  { intent, step }: Pick<StatusOperation, "intent" | "step">,
-): void {
-  memory.ended = { intent, step };
-  delete memory.blocked;
-  const times = memory.done?.intent === intent ? memory.done.times : 0;
-  memory.done = { intent, times: times + 1, glance: connection.inventory };
+function isUnanswered(settlement: Resumed["settlement"]): boolean {
+  return settlement.is === "doubtful" && settlement.outcome === "Abandoned";
+}
+
+/**
+ * The record stays in the status until its outcome is known. One that was blocked stays too, and
+ * says so: also a process that has forgotten the reply sends it again when its time has come. What
+ * was done is said while the next step waits: that step may rest on it.
+ */
+function keptRecord({ operation, vm }: Turn, { state }: VmView): OperationRecord | undefined {
+  const { operation: record } = vm.status ?? {};
+  if (operation === undefined || record === undefined) return record;
+  const { settlement } = operation;
+  if (settlement.is === "blocked") return { ...record, outcome: "Blocked" };
+  if (isOpen(settlement)) return record;
+  // No reply came, and no task: it counts when it is planned again, whatever is waited for first.
+  // Nothing is at work any more, so it holds no slots.
+  if (isUnanswered(settlement) && state.is !== "resting") return { ...record, slots: [] };
+  return isDone(settlement) && state.is === "waiting" ? { ...record, outcome: "Done" } : undefined;
+}
+
+/** What was done last and ended well, as far as the record or this process tells. */
+export function lastDone({ operation }: Turn): OperationRecord | undefined {
+  return operation !== undefined && isDone(operation.settlement) ? operation.record : undefined;
 }
 
 /** What a person can change: as long as it is the same, an old failure is still the same. */
@@ -237,16 +273,6 @@ export function isDeleting({ metadata }: VirtualMachine): boolean {
 }
 
 /** The slots of work that has ended. */
-export function releaseSlots({ memory }: Turn): void {
-  memory.lease?.release();
-  delete memory.lease;
-}
-
-/** The outcome of the operation in the status is known. */
-export function settle(turn: Turn): void {
-  const { memory, vm } = turn;
-  turn.isOpen = false;
-  delete memory.task;
-  if (vm.status?.operation !== undefined) memory.settledId = vm.status.operation.id;
-  releaseSlots(turn);
+export function releaseSlots({ key, deps }: Turn): void {
+  deps.operations.memory.releaseSlots(key);
 }

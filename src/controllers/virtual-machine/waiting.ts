@@ -1,4 +1,5 @@
 import { again, type Outcome } from "../../runtime/index.ts";
+import { unconfirmedMs } from "../operations/index.ts";
 import type { Next } from "./next.ts";
 import { writeView, type ConnectedTurn } from "./turn.ts";
 
@@ -15,14 +16,18 @@ export async function waitVm(
 ): Promise<Outcome> {
   const waitingFor = { kind, name: name.slice(0, 512), lock };
   await writeView(turn, { state: { is: "waiting", waitingFor } }, "progress");
+  const { record, settlement } = turn.operation ?? {};
+  if (record !== undefined && settlement?.is === "unconfirmed") {
+    return again(kind, unconfirmedMs(record, settlement.leftMs, turn.deps.clock));
+  }
   const firstMs = kind === "Lock" ? lockMs : settleMs;
   const pauseMs = hasWaitedMs(turn, name) * waitedShare;
   return again(kind, Math.min(Math.max(pauseMs, firstMs), waitMsMost));
 }
 
-/** How long it has waited for the same already. */
-function hasWaitedMs({ memory, deps }: ConnectedTurn, name: string): number {
-  const nowMs = deps.clock.monotonicMs();
-  if (memory.waits?.name !== name) memory.waits = { name, sinceMs: nowMs };
-  return nowMs - memory.waits.sinceMs;
+/** How long it has waited for the same already, by the status. */
+function hasWaitedMs({ vm, deps }: ConnectedTurn, name: string): number {
+  const { waitingFor } = vm.status ?? {};
+  if (waitingFor?.name !== name.slice(0, 512)) return 0;
+  return Math.max(0, deps.clock.nowMs() - Date.parse(waitingFor.since));
 }

@@ -1,254 +1,296 @@
-import { finalizers, vmImageKind } from "../../api/index.ts";
-import type { VMImage } from "../../api/index.ts";
-import type { Begun, Failure } from "../../hypervisor/index.ts";
-import { formatTime } from "../../kernel/clock.ts";
-import { addFinalizer, again, type Outcome } from "../../runtime/index.ts";
+import type { Claim, VMImage } from "../../api/index.ts";
+import { answered, type Answer, type Failure } from "../../hypervisor/index.ts";
+import { again, type Outcome } from "../../runtime/index.ts";
+import { isHeld, type FilePart } from "../claims/index.ts";
 import type { Connection } from "../hypervisor/index.ts";
-import type { ReportedOperation } from "../reports/index.ts";
-import type { ImageDeps } from "./deps.ts";
-import { fileNameOf, useOf, type Copy, type Target } from "./plan.ts";
-import type { ImageView } from "./status.ts";
-import { comingCopy, findFile } from "./steps.ts";
-import { openSource, startUpload, type Upload } from "./upload.ts";
+import { isOpen, type OperationRecord, type Resumed } from "../operations/index.ts";
+import { copyAt, withCopy, type CopyWork } from "./copies.ts";
+import { failCopy, heldLook } from "./failing.ts";
+import {
+  broughtByOther,
+  claimAt,
+  isOtherContent,
+  isOwn,
+  isProven,
+  isSentPart,
+  otherChecksum,
+  unproven,
+} from "./file-claims.ts";
+import { holdFiles } from "./holding.ts";
+import { failReplaced, isReplaced, noteFile, observed } from "./replaced.ts";
+import { fileNameOf, placeKey, placeOf, useOf, type Copy, type Target } from "./plan.ts";
+import { copyFrom } from "./recovery.ts";
+import { findFile } from "./steps.ts";
+import { copiesOf, writeImage, type ImageTurn } from "./turn.ts";
+import { openSource, uploadOf } from "./upload.ts";
 import { addressRefusal, addressRule } from "./web.ts";
-import { memoryOf, trouble, write, type Trouble } from "./writing.ts";
+import { heldBack, performWork, resumeWork } from "./work.ts";
+import { guard } from "../../kernel/guard.ts";
 
-const pollMsFirst = 200;
-const pollMsMost = 2_000;
-const progressMs = 10_000;
-const fencedMs = 1_000;
-const downloadMs = 60_000;
+/** A file that was asked for and is not there yet is looked for this often. */
+const unconfirmedMs = 5_000;
 
-/** One place that lacks the file. */
-export interface Delivery {
-  readonly target: Target;
-  readonly connection: Connection;
-  readonly copies: readonly Copy[];
+function workAt(connection: Connection, target: Target): CopyWork {
+  return { connection, node: target.node, place: placeOf(target) };
 }
 
-/** Brings the file to one place, or finds it there. */
+export interface Bringing {
+  readonly target: Target;
+  readonly connection: Connection;
+  /** False: nobody needs it there any more, and what is on its way is only followed. */
+  readonly isWanted?: boolean;
+}
+
+/** Brings the file to one place, or finds it there. Undefined: it is not there, nor on its way. */
 export async function bringTo(
-  image: VMImage,
-  deps: ImageDeps,
-  delivery: Delivery,
-): Promise<Outcome> {
-  const { connection } = delivery;
-  const working = await lookAtTask(image, deps, delivery);
-  if (working !== undefined) return working;
-  const memory = memoryOf(image, deps);
-  // A file of our own name may be only a part of it: its server knows how large it is.
-  if (isThrough(connection) && image.spec.fileName === undefined && memory.sent === undefined) {
-    return bringThrough(image, deps, delivery);
-  }
-  const there = await findFile(connection, image, delivery.target);
-  if (!there.ok) return trouble(image, deps, troubleAt(delivery, there.failure));
-  const { sent } = memory;
-  delete memory.sent;
-  if (there.value !== undefined)
-    return accept(image, deps, { ...delivery, there: there.value, sent });
-  if (sent !== undefined) return again("LookAgain", fencedMs);
-  return isThrough(connection) ? bringThrough(image, deps, delivery) : fetch(image, deps, delivery);
+  turn: ImageTurn,
+  { target, connection, isWanted = true }: Bringing,
+): Promise<Outcome | undefined> {
+  const work = workAt(connection, target);
+  const paused = heldLook(turn, work);
+  return paused ?? bringAt(turn, work, { target, isWanted });
+}
+
+async function bringAt(
+  turn: ImageTurn,
+  work: CopyWork,
+  { target, isWanted }: { readonly target: Target; readonly isWanted: boolean },
+): Promise<Outcome | undefined> {
+  const { connection } = work;
+  const resumed = await resumeWork(turn, work);
+  if (resumed.is === "waiting") return resumed.outcome;
+  const { before } = resumed;
+  const step = isThrough(connection) ? "Upload" : "Download";
+  const held = await heldBack(turn, work, { step, before });
+  if (held !== undefined) return held;
+  const there = await findFile(connection, turn.image, target);
+  if (!there.ok) return failCopy(turn, work, { failure: there.failure });
+  if (there.value !== undefined) return accept(turn, work, { there: there.value, before });
+  // Its effect may still arrive: then the same is not asked for again.
+  const isSettled = before === undefined || !isOpen(before.settlement);
+  if (!guard("bring-copy-settled", isSettled)) return again("Unconfirmed", unconfirmedMs);
+  if (!isWanted) return undefined;
+  return isThrough(connection) ? upload(turn, work, before) : download(turn, work, before);
 }
 
 function isThrough({ spec }: Connection): boolean {
   return spec.imageDownload === "ViaBerth";
 }
 
-/** Work that this process began; undefined where there is none, or it has ended well. */
-async function lookAtTask(
-  image: VMImage,
-  deps: ImageDeps,
-  { target, connection, copies }: Delivery,
+interface There {
+  readonly there: Copy;
+  readonly before: Resumed | undefined;
+}
+
+/** What is there counts by its name and its size, where that is known. */
+async function accept(turn: ImageTurn, work: CopyWork, found: There): Promise<Outcome> {
+  const { there } = found;
+  const claim = await claimAt(turn, work);
+  const isIts = claim === undefined || !isReplaced(claim, there);
+  if (!guard("accept-file-as-bound", isIts)) return failReplaced(turn, work, { claim, there });
+  const recalled = await recallBringing(turn, work, { claim, before: found.before });
+  if (recalled !== undefined) return recalled;
+  return acceptOwn(turn, work, { ...found, claim });
+}
+
+/**
+ * An outcome while the task that brought a file may still be found. Another VMImage that is gone
+ * may have begun it: then its record is in the Claim alone.
+ */
+async function recallBringing(
+  turn: ImageTurn,
+  work: CopyWork,
+  { claim, before }: Pick<There, "before"> & { readonly claim: Claim | undefined },
 ): Promise<Outcome | undefined> {
-  const memory = memoryOf(image, deps);
-  const { task } = memory;
-  if (task === undefined || !isSameTarget(task.target, target)) return undefined;
-  const view = await connection.driver.look(task.handle);
-  if (view.state === "running" || view.state === "unknown") {
-    task.pollMs = Math.min(task.pollMs * 2, pollMsMost);
-    return again("Downloading", task.pollMs);
+  if (!isOwn(turn.image, claim) || claim.spec.state !== "Reserved") return undefined;
+  if (before !== undefined) {
+    const isSettled = guard("file-proof-settled", !isOpen(before.settlement));
+    return isSettled ? undefined : again("Unconfirmed", unconfirmedMs);
   }
-  delete memory.task;
-  const operation = { ...task.operation, task: task.handle };
-  deps.reports.operated(image, operation, view.state);
-  // Work that died may have left half of what was sent: that is begun anew.
-  if (view.state === "failed" || view.state === "lost") delete memory.sent;
-  if (view.state !== "failed") return undefined;
-  return trouble(image, deps, { ...troubleAt({ target, copies }, view.failure), operation });
+  const copy = copyFrom(claim);
+  const { step } = copy.operation ?? {};
+  if (step === undefined || hasFailed(copyAt(copiesOf(turn), work.place), step)) return undefined;
+  await writeImage(turn, { copies: withCopy(copiesOf(turn), copy) });
+  return again("Recall");
 }
 
-/** What is there already counts by its name and its size, where that is known. */
-async function accept(
-  image: VMImage,
-  deps: ImageDeps,
-  { there, sent, ...delivery }: Delivery & { there: Copy; sent: number | undefined },
+/** A step that failed was settled then, and its record went. */
+function hasFailed(copy: Copy | undefined, step: string): boolean {
+  const failures = [copy?.failure, ...(copy?.failedSteps ?? [])];
+  return failures.some((failure) => failure?.step === step);
+}
+
+/** The file that its Claim means, or one without a Claim. */
+async function acceptOwn(
+  turn: ImageTurn,
+  work: CopyWork,
+  found: There & { readonly claim: Claim | undefined },
 ): Promise<Outcome> {
-  const { copies, connection } = delivery;
-  const begun = begunBytes(image, delivery);
-  const expected = sent ?? begun ?? Number(image.spec.size);
-  if (!Number.isFinite(expected) || Number(there.size) === expected) {
-    await write(image, deps, { copies: [...copies, there] });
-    return again("Present");
+  const { there, before, claim } = found;
+  const { image } = turn;
+  const expected = await expectedBytes(turn, work, claim);
+  if (!expected.ok) return failCopy(turn, work, { failure: expected.failure });
+  const { bytes, isSent } = expected.value;
+  const isWhole = bytes === undefined || Number(there.size) === bytes;
+  if (!guard("accept-copy-whole", isWhole)) {
+    // Only what our own upload left unfinished is written over.
+    if (!guard("overwrite-own-upload", isSent))
+      return failCopy(turn, work, { failure: otherSize(image, there) });
+    return (await heldBack(turn, work, { step: "Upload" })) ?? upload(turn, work, before);
   }
-  // Under a name that a person chose, only what our own upload left unfinished is written over.
-  const isUnfinished = begun !== undefined && sent === undefined && isThrough(connection);
-  if (isUnfinished) return bringThrough(image, deps, delivery);
-  return trouble(image, deps, troubleAt({ ...delivery, copies }, otherSize(image, there)));
+  const whose = await whoseFile(turn, claim, found);
+  if ("failure" in whose) return failCopy(turn, work, whose);
+  turn.cache.seen.set(placeKey(work.place), turn.deps.clock.monotonicMs());
+  await writeImage(turn, { copies: withCopy(copiesOf(turn), acceptedCopy(found, whose)) });
+  return again("Present");
 }
 
-/** How large the file is that an upload of ours was bringing to this place, whoever began it. */
-function begunBytes({ status, ...image }: VMImage, delivery: Delivery): number | undefined {
-  const { step, intent, progress } = status?.operation ?? {};
-  const isThis = step === "Upload" && intent === intentOf(image, delivery);
-  return isThis ? progress?.bytesTotal : undefined;
+/** The time of a file that may still be written changes, and tells nothing yet. */
+function acceptedCopy({ there, before }: There, whose: Pick<Copy, "brought" | "verified">): Copy {
+  const { createdAt, ...copy } = { ...there, ...whose };
+  const isSettled = before === undefined || !isOpen(before.settlement);
+  return isSettled && createdAt !== undefined ? { ...copy, createdAt } : copy;
 }
 
-/** Fetched here and sent on in one stream; a file that is whole there already is only looked at. */
-async function bringThrough(image: VMImage, deps: ImageDeps, delivery: Delivery): Promise<Outcome> {
-  const { target, connection, copies } = delivery;
-  const memory = memoryOf(image, deps);
-  const { upload } = memory;
-  if (upload !== undefined && isSameTarget(upload.target, target)) {
-    return watchUpload(image, deps, { ...delivery, upload });
-  }
-  if (deps.web === undefined) return trouble(image, deps, troubleAt(delivery, noWeb));
-  if (!deps.fence.mayWrite()) return again("Fenced", fencedMs);
-  const held = await holdFiles(image, deps);
-  const source = await openSource(deps.web, held, connection);
-  if (!source.ok) return trouble(held, deps, troubleAt(delivery, source.failure));
-  const nowMs = deps.clock.nowMs();
-  const operation = { ...operationOf(held, deps, delivery), step: "Upload" };
-  const progress = { bytesDone: 0, bytesTotal: source.value.sizeBytes };
-  const coming = { copies: [...copies, comingCopy(target)], operation: { ...operation, progress } };
-  await write(held, deps, coming);
-  deps.reports.opened(operation);
-  const sending = { image: held, connection, target, fence: deps.fence };
-  memory.upload = startUpload(source.value, sending, nowMs);
-  return again("Uploading", pollMsFirst);
+type Whose = Pick<Copy, "brought" | "verified" | "claim"> | { readonly failure: Failure };
+
+/**
+ * Whose a file is that is there and whole. Only its Claim tells that Berth brought it, and that its
+ * checksum was verified on the way.
+ */
+async function whoseFile(turn: ImageTurn, claim: Claim | undefined, found: There): Promise<Whose> {
+  if (claim === undefined || !isHeld(claim.spec)) return { brought: false, verified: false };
+  return isOwn(turn.image, claim) ? ownFile(turn, claim, found) : othersFile(turn.image, claim);
 }
 
-async function watchUpload(
-  image: VMImage,
-  deps: ImageDeps,
-  { upload, copies, ...delivery }: Delivery & { readonly upload: Upload },
-): Promise<Outcome> {
-  const { begun, totalBytes } = upload;
-  if (begun === undefined) {
-    const nowMs = deps.clock.nowMs();
-    const coming = [...copies, comingCopy(delivery.target)];
-    if (nowMs - upload.toldMs >= progressMs) await tell(image, deps, { upload, coming });
-    return again("Uploading", pollMsMost);
-  }
-  const memory = memoryOf(image, deps);
-  delete memory.upload;
-  const { operation: told } = image.status ?? {};
-  if (begun.outcome === "unknown") {
-    const at = troubleAt({ ...delivery, copies }, begun.failure);
-    return trouble(image, deps, { ...at, operation: told });
-  }
-  if (begun.outcome === "done" || begun.outcome === "task") memory.sent = totalBytes;
-  const operation = told ?? operationOf(image, deps, { ...delivery, copies });
-  return concludeBegun(image, deps, { ...delivery, copies, begun, operation });
+function othersFile({ spec }: VMImage, claim: Claim): Whose {
+  const { state, file } = claim.spec;
+  if (state !== "Bound") return { failure: broughtByOther(claim) };
+  const isSame = file?.checksum === spec.source.http?.checksum;
+  return isSame ? { brought: false, verified: true } : { failure: otherChecksum(claim) };
 }
 
-async function tell(
-  image: VMImage,
-  deps: ImageDeps,
-  { upload, coming }: { readonly upload: Upload; readonly coming: readonly Copy[] },
-): Promise<void> {
-  const { operation } = image.status ?? {};
-  if (operation === undefined) return;
-  upload.toldMs = deps.clock.nowMs();
-  const { doneBytes: bytesDone, totalBytes: bytesTotal } = upload;
-  const percent = Math.floor((bytesDone / Math.max(bytesTotal, 1)) * 100);
-  const progress = { percent, bytesDone, bytesTotal };
-  await write(image, deps, { copies: coming, operation: { ...operation, progress } });
+async function ownFile(turn: ImageTurn, claim: Claim, { there, before }: There): Promise<Whose> {
+  const { metadata, spec } = claim;
+  const own = { brought: true, verified: true, claim: metadata.name ?? "" };
+  if (isOtherContent(turn.image, spec.file)) return { failure: otherChecksum(claim) };
+  const { files } = turn.deps;
+  if (spec.state === "Bound") {
+    // While it may still be written its time changes: the next look records it.
+    if (before === undefined || !isOpen(before.settlement)) await noteFile(turn, claim, there);
+    return own;
+  }
+  if (!guard("bind-proven-file", isProven(spec, Number(there.size), before))) {
+    await files.release(claim, unproven);
+    return { brought: false, verified: false };
+  }
+  await files.bind(claim, observed(there));
+  return own;
+}
+
+interface Expected {
+  readonly bytes?: number;
+  /** A task of our upload may have left a part of it under this name. */
+  readonly isSent: boolean;
+}
+
+/**
+ * How large the file has to be: as was sent, as is declared, or as its server says. An upload that
+ * died leaves a part of the file under its whole name.
+ */
+async function expectedBytes(
+  turn: ImageTurn,
+  work: CopyWork,
+  claim: Claim | undefined,
+): Promise<Answer<Expected>> {
+  const { image, deps } = turn;
+  const sent = sentFile(image, claim);
+  const isSent = sent !== undefined && isSentPart(sent);
+  if (sent?.size !== undefined) return answered({ bytes: Number(sent.size), isSent });
+  const { size, fileName } = image.spec;
+  const isAsked = fileName === undefined && isThrough(work.connection) && !isBound(claim);
+  if (!isAsked || deps.web === undefined) {
+    return answered(size === undefined ? { isSent } : { bytes: Number(size), isSent });
+  }
+  const source = await openSource(deps.web, image, work.connection);
+  if (!source.ok) return source;
+  source.value.close();
+  return answered({ bytes: source.value.sizeBytes, isSent });
+}
+
+/** What an upload of ours was to send, which may have ended in the middle. */
+function sentFile(image: VMImage, claim: Claim | undefined): FilePart | undefined {
+  if (!isOwn(image, claim) || claim.spec.state !== "Reserved") return undefined;
+  const { file } = claim.spec;
+  return file?.operation?.step === "Upload" ? file : undefined;
+}
+
+function isBound(claim: Claim | undefined): boolean {
+  return claim?.spec.state === "Bound";
 }
 
 /** The intent is durable before the hypervisor hears of it; the name makes it repeatable. */
-async function fetch(found: VMImage, deps: ImageDeps, delivery: Delivery): Promise<Outcome> {
-  const { target, connection, copies } = delivery;
-  const { url = "", checksum = "" } = found.spec.source.http ?? {};
-  const { node, storage } = target;
-  const fileName = fileNameOf(found);
-  if (!deps.fence.mayWrite()) return again("Fenced", fencedMs);
-  const rule = addressRule(connection.spec.privateImageNetworks);
-  const refusal = deps.web && (await addressRefusal(deps.web, url, rule));
-  if (refusal !== undefined) return trouble(found, deps, troubleAt(delivery, refusal));
-  const image = await holdFiles(found, deps);
-  const operation = operationOf(image, deps, delivery);
-  await write(image, deps, { copies: [...copies, comingCopy(target)], operation });
-  const use = useOf(image);
-  const fetching = { kind: "fetchImage", use, node, storage, url, fileName, checksum } as const;
-  deps.reports.opened(operation);
-  const begun = await connection.driver.begin(fetching, deps.fence);
-  return concludeBegun(image, deps, { ...delivery, begun, operation });
-}
-
-/** From now on there may be a file that Berth brought: the object does not go without it. */
-async function holdFiles(image: VMImage, deps: ImageDeps): Promise<VMImage> {
-  const objects = deps.client.of(vmImageKind);
-  return deps.images.note(await addFinalizer<VMImage>(objects, image, finalizers.image));
-}
-
-function operationOf(
-  image: VMImage,
-  deps: ImageDeps,
-  delivery: Delivery,
-): NonNullable<ImageView["operation"]> {
-  const nowMs = deps.clock.nowMs();
-  return {
-    id: deps.random.uuid(),
-    step: "Download",
-    intent: intentOf(image, delivery),
-    attempt: 1,
-    since: formatTime(nowMs),
-    deadline: formatTime(nowMs + downloadMs),
-  };
-}
-
-function intentOf(image: VMImage, { target, connection }: Delivery): string {
-  const place = `${target.storage} on ${target.node} of ${connection.name}`;
-  return `Brings ${fileNameOf(image)} to ${place}.`.slice(0, 1024);
-}
-
-interface Attempt extends Omit<Delivery, "connection"> {
-  readonly begun: Begun;
-  readonly operation: ReportedOperation;
-}
-
-async function concludeBegun(
-  image: VMImage,
-  deps: ImageDeps,
-  { target, copies, begun, operation }: Attempt,
+async function download(
+  turn: ImageTurn,
+  work: CopyWork,
+  before: Resumed | undefined,
 ): Promise<Outcome> {
-  const task = begun.outcome === "task" ? { task: begun.task } : {};
-  deps.reports.operated(image, { ...operation, ...task }, begun.outcome);
-  switch (begun.outcome) {
-    case "task":
-      memoryOf(image, deps).task = { target, handle: begun.task, operation, pollMs: pollMsFirst };
-      return again("Downloading", pollMsFirst);
-    case "refused":
-      return trouble(image, deps, {
-        ...troubleAt({ target, copies }, begun.failure),
-        operation,
-      });
-    case "done":
-    case "progressed":
-      return again("Present");
-    case "blocked":
-    case "changed":
-    case "fenced":
-    case "unknown":
-      return again("LookAgain", fencedMs);
-  }
+  const { deps, image } = turn;
+  const { url = "", checksum = "" } = image.spec.source.http ?? {};
+  const { spec } = work.connection;
+  const rule = addressRule(spec.privateImageNetworks);
+  const refusal = deps.web && (await addressRefusal(deps.web, url, rule));
+  if (refusal !== undefined) return failCopy(turn, work, { failure: refusal });
+  await holdFiles(turn);
+  const { node, place } = work;
+  const operation = {
+    kind: "fetchImage",
+    use: useOf(image),
+    node,
+    storage: place.storage,
+    url,
+    fileName: fileNameOf(image),
+    checksum,
+  } as const;
+  const intent = intentOf(image, work);
+  return performWork(turn, work, { planned: { step: "Download", operation, intent }, before });
 }
 
-function troubleAt(
-  { target, copies }: Pick<Delivery, "target" | "copies">,
-  failure: Failure,
-): Trouble {
-  return { copies, failure, hypervisor: target.hypervisor };
+/** Fetched here and sent on in one stream. */
+async function upload(
+  turn: ImageTurn,
+  work: CopyWork,
+  before: Resumed | undefined,
+): Promise<Outcome> {
+  const { deps, cache } = turn;
+  if (deps.web === undefined) return failCopy(turn, work, { failure: noWeb });
+  await holdFiles(turn);
+  const source = await openSource(deps.web, turn.image, work.connection);
+  if (!source.ok) return failCopy(turn, work, { failure: source.failure });
+  const { value: file } = source;
+  const sent = { doneBytes: 0 };
+  const operation = uploadOf(turn.image, { work, file, sent });
+  let isBegun = false;
+  const opened = ({ id }: OperationRecord): void => {
+    isBegun = true;
+    cache.sent = new Map([...openUploads(turn), [id, sent]]);
+  };
+  const progress = { bytesDone: 0, bytesTotal: file.sizeBytes };
+  const intent = intentOf(turn.image, work);
+  const planned = { step: "Upload", operation, intent, inBackground: true };
+  const outcome = await performWork(turn, work, { planned, before, progress, opened });
+  if (!isBegun) file.close();
+  return outcome;
+}
+
+/** The uploads that go on at other places. */
+function openUploads({ image, cache }: ImageTurn): [string, { doneBytes: number }][] {
+  const open = new Set(copiesOf({ image }).map(({ operation }) => operation?.id));
+  return [...(cache.sent ?? [])].filter(([id]) => open.has(id));
+}
+
+function intentOf(image: VMImage, { place, node, connection }: CopyWork): string {
+  return `Bring ${fileNameOf(image)} to ${place.storage} on ${node} of ${connection.name}.`;
 }
 
 const noWeb: Failure = {
@@ -263,9 +305,4 @@ function otherSize({ spec }: VMImage, { volume = "", size = "" }: Copy): Failure
     message: `The file ${volume} is there and has ${size} bytes, not the ${spec.size ?? "right"}.`,
     remedy: "Correct spec.size, name another spec.fileName, or remove that file by hand.",
   };
-}
-
-function isSameTarget(left: Target, right: Target): boolean {
-  const isSamePlace = left.hypervisor === right.hypervisor && left.storage === right.storage;
-  return isSamePlace && left.node === right.node;
 }

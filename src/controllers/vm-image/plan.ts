@@ -29,7 +29,7 @@ export function planTargets(
   const targets = wishes.flatMap(({ hypervisor, storage, node }) => {
     const host = hosts.find(({ name }) => name === hypervisor);
     const content = useOf(image) === "Disc" ? "ISOs" : "Images";
-    return host === undefined ? [] : targetOn(host, { content, storage, node });
+    return host === undefined ? [] : targetOn(host, { content, storage, node }, copiesOf(image));
   });
   return [...new Map(targets.map((target) => [JSON.stringify(placeOf(target)), target])).values()];
 }
@@ -47,6 +47,12 @@ export function unmetWishes(
     const isMet = targetOn(host, { content, storage, node }).length > 0;
     return isMet ? [] : [noPlace(image, { hypervisor, storage, node })];
   });
+}
+
+/** The hypervisors that need it: for VMs to be made, and where a person wants it. */
+export function wantedOn(image: VMImage, vms: readonly VirtualMachine[]): string[] {
+  const wishes = [...wishesOf(image), ...vms.flatMap(wishOf)];
+  return [...new Set(wishes.map(({ hypervisor }) => hypervisor))];
 }
 
 function noPlace(image: VMImage, { hypervisor, storage, node }: Wish): Failure {
@@ -84,11 +90,18 @@ export function wishesFor(vm: VirtualMachine): readonly object[] {
   return wishOf(vm);
 }
 
-/** A machine whose place is known and that has no disks yet, or that has drives for discs. */
-function wishOf({ spec, status }: VirtualMachine): Wish[] {
+/** A VM whose place is known and that has no disks yet, or that has CD-ROMs. */
+function wishOf(vm: VirtualMachine): Wish[] {
+  const { spec, status } = vm;
   const hasDiscs = spec.cdroms?.some(({ imageRef }) => imageRef !== undefined) ?? false;
   if (status?.node === undefined || (status.disks !== undefined && !hasDiscs)) return [];
-  return [{ hypervisor: spec.hypervisorRef.name, node: status.node }];
+  return isLeaving(vm) ? [] : [{ hypervisor: spec.hypervisorRef.name, node: status.node }];
+}
+
+/** It is deleted, or gone and not recreated: nothing is created from an image any more. */
+function isLeaving({ metadata, spec, status }: VirtualMachine): boolean {
+  if (metadata.deletionTimestamp !== undefined) return true;
+  return status?.failure?.category === "Missing" && spec.onMissing !== "Recreate";
 }
 
 function wishesOf({ spec }: VMImage): Wish[] {
@@ -97,31 +110,61 @@ function wishesOf({ spec }: VMImage): Wish[] {
   });
 }
 
+/** Where any place will do, one that has the file already, or will, is as good as any other. */
 function targetOn(
   { name: hypervisor, imageStorage, inventory }: ImageHost,
   { content, storage: wanted, node }: Omit<Wish, "hypervisor"> & { content: StorageContent },
+  copies: readonly Copy[] = [],
 ): Target[] {
   const takesIt = inventory.storages.filter(({ contents }) => contents.includes(content));
   // The default for images need not take discs.
   const isDefault = takesIt.some(({ name }) => name === imageStorage);
   const storage = wanted ?? (isDefault ? imageStorage : undefined);
-  const row = takesIt.find((candidate) => {
+  const rows = takesIt.filter((candidate) => {
     const takes = candidate.isUsable;
     const isNamed = storage === undefined || candidate.name === storage;
     return takes && isNamed && (node === undefined || candidate.node === node);
   });
-  if (row === undefined) return [];
-  return [{ hypervisor, storage: row.name, node: row.node, isShared: row.isShared }];
+  const targets = rows.map((row) => ({
+    hypervisor,
+    storage: row.name,
+    node: row.node,
+    isShared: row.isShared,
+  }));
+  // What is Missing and has a Claim was brought, and was not looked for since the status was lost.
+  const states = ["Present", "Downloading", "Missing"] as const;
+  const started = states.flatMap((state) => {
+    const places = copies
+      .filter((copy) => copy.state === state && (state !== "Missing" || copy.claim !== undefined))
+      .map(placeOfCopy)
+      .map(placeKey);
+    return targets.filter((target) => places.includes(placeKey(placeOf(target))));
+  });
+  return [...started, ...targets].slice(0, 1);
+}
+
+function copiesOf({ status }: VMImage): readonly Copy[] {
+  return status?.copies ?? [];
 }
 
 /** What tells copies apart: on a shared storage there is one for all nodes. */
-export function placeOf({ hypervisor, storage, node, isShared }: Target): Partial<Copy> {
+export type CopyPlace = Pick<Copy, "hypervisor" | "storage"> & { readonly node?: string };
+
+export function placeOf({ hypervisor, storage, node, isShared }: Target): CopyPlace {
   return { hypervisor, storage, ...(isShared ? {} : { node }) };
 }
 
-export function isAt(copy: Copy, target: Target): boolean {
-  const { hypervisor, storage, node } = placeOf(target);
-  return copy.hypervisor === hypervisor && copy.storage === storage && copy.node === node;
+export function placeOfCopy({ hypervisor, storage, node }: Copy): CopyPlace {
+  return { hypervisor, storage, ...(node === undefined ? {} : { node }) };
+}
+
+/** A place in words for people. */
+export function placeText({ hypervisor, storage, node }: CopyPlace): string {
+  return `${storage}${node === undefined ? "" : ` on ${node}`} of ${hypervisor}`;
+}
+
+export function placeKey({ hypervisor, storage, node = "" }: CopyPlace): string {
+  return [hypervisor, storage, node].join(" ");
 }
 
 /** What the file is for: to fill disks, or to lie in a drive. */

@@ -1,4 +1,4 @@
-import type { ImageDeps } from "./deps.ts";
+import type { ImageDeps } from "./turn.ts";
 
 /** Whoever holds back is woken; this is for the case that nobody does. */
 export const heldMs = 60_000;

@@ -1,40 +1,56 @@
 import { failureReasons, vmImageConditions, vmImageReasons } from "../../api/index.ts";
 import type { VMImage, VMImageStatus } from "../../api/index.ts";
-import type { Failure } from "../../hypervisor/index.ts";
+import { categoryPolicies } from "../../hypervisor/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
 import type { Condition } from "../../kernel/object.ts";
 import { removeCondition, setCondition, type ConditionState } from "../../runtime/index.ts";
-import { defined, describeFailure, failureText } from "../failures/index.ts";
-import type { Copy } from "./plan.ts";
+import { defined, failureText, type StatusFailure } from "../failures/index.ts";
+import { placeText, type Copy } from "./plan.ts";
+
+/** What the schema allows for the message of a failure. */
+const messageMax = 2048;
 
 type Waiting = Omit<NonNullable<VMImageStatus["waitingFor"]>, "since">;
 
 export interface ImageView {
   readonly copies: readonly Copy[];
-  readonly operation?: VMImageStatus["operation"] | undefined;
-  readonly failure?: Failure | undefined;
+  /** What is wrong with the image as a whole; absent: what is wrong with one of its copies. */
+  readonly failure?: StatusFailure | undefined;
   /** Whose end it waits for, where no time of its own says when it is tried again. */
   readonly waitingFor?: Waiting | undefined;
-  /** How often it failed so, one after the other. */
-  readonly attempts?: number;
-  /** When it is tried again by itself. */
-  readonly nextRetryMs?: number | undefined;
   /** Nothing more is tried until something changes. */
   readonly isStalled?: boolean;
+  /** Places that need the file and have no copy yet. */
+  readonly awaited?: readonly string[];
+  /** Whether any place needs the file; absent: it does. */
+  readonly isWanted?: boolean;
+  /** The VMs that keep an image which is being deleted, by their keys. */
+  readonly heldBy?: readonly string[];
+  /** Of a volume or a template: whether the hypervisor lists it. */
+  readonly isListed?: boolean;
 }
 
 /** The whole status after a run. Pure. */
 export function imageStatusOf(image: VMImage, view: ImageView, nowMs: number): VMImageStatus {
-  const { copies, operation, failure, attempts = 1, nextRetryMs } = view;
-  const old = image.status?.failure;
+  const { copies } = view;
   return defined<VMImageStatus>({
     observedGeneration: image.metadata.generation,
     copies: [...copies],
-    operation,
-    failure: failure && describeFailure(failure, { nowMs, old, attempts, nextRetryMs }),
+    operation: undefined,
+    failure: failureOf(view),
+    handledReconcileAt: image.status?.handledReconcileAt,
     waitingFor: waitingPart(view, image.status?.waitingFor, nowMs),
     conditions: [...conditionsOf(image, view, nowMs)],
   });
+}
+
+/** That of the image itself; else that of the first copy that failed, which is named. */
+function failureOf({ failure, copies }: ImageView): StatusFailure | undefined {
+  if (failure !== undefined) return failure;
+  const failed = copies.find((copy) => copy.failure !== undefined);
+  if (failed?.failure === undefined || copies.length === 1) return failed?.failure;
+  const message = `The copy at ${placeText(failed)} has failed: ${failed.failure.message}`;
+  return { ...failed.failure, message: message.slice(0, messageMax) };
 }
 
 function waitingPart(
@@ -50,13 +66,12 @@ function waitingPart(
 function conditionsOf(image: VMImage, view: ImageView, nowMs: number): readonly Condition[] {
   const moment = { nowMs, observedGeneration: image.metadata.generation };
   const old: readonly Condition[] = image.status?.conditions ?? [];
-  const ready = readyOf(view);
-  const told = setCondition(old, ready, moment);
+  const ready = readyOf(image, view);
+  const told = withInUse(setCondition(old, ready, moment), view, moment);
   const stalled: ConditionState = { ...ready, type: vmImageConditions.Stalled, status: "True" };
-  const conditions =
-    view.isStalled === true
-      ? setCondition(told, stalled, moment)
-      : removeCondition(told, stalled.type);
+  const conditions = isStalled(view)
+    ? setCondition(told, stalled, moment)
+    : removeCondition(told, stalled.type);
   const isUnverified = view.copies.some(({ state, verified }) => state === "Present" && !verified);
   const type = vmImageConditions.ChecksumUnverified;
   if (image.spec.source.http === undefined || !isUnverified)
@@ -66,13 +81,99 @@ function conditionsOf(image: VMImage, view: ImageView, nowMs: number): readonly 
   return setCondition(conditions, { type, status: "True", reason, message }, moment);
 }
 
-function readyOf({ failure, operation }: ImageView): ConditionState {
+/** What holds an image that is being deleted. */
+function withInUse(
+  conditions: readonly Condition[],
+  { heldBy: [first, ...others] = [] }: ImageView,
+  moment: Parameters<typeof setCondition>[2],
+): readonly Condition[] {
+  const type = vmImageConditions.InUse;
+  if (first === undefined) return removeCondition(conditions, type);
+  const more = others.length === 0 ? "" : ` and ${others.length} more`;
+  const message =
+    `It is deleted when no VM refers to it any more: the VirtualMachine ${first}${more}. ` +
+    "Delete the VM, or let it name another image.";
+  const reason = vmImageReasons.VirtualMachinesRemain;
+  return setCondition(conditions, { type, status: "True", reason, message }, moment);
+}
+
+/** Nothing more is tried by itself: with the image, or with the copy whose failure is told. */
+function isStalled(view: ImageView): boolean {
+  if (view.failure !== undefined) return view.isStalled === true;
+  const failure = failureOf(view);
+  if (failure === undefined || failure.nextRetryAt !== undefined) return false;
+  // What a look was enough to refuse waits for a person, or for another thing that it names.
+  return failure.step !== undefined || categoryPolicies[failure.category].next === "stall";
+}
+
+interface FailedAt {
+  readonly category: StatusFailure["category"];
+  readonly step?: string | undefined;
+}
+
+/**
+ * Whether a failure says only that the hypervisor or its node could not be asked: then nothing is
+ * known of the file, and what was under way goes on. A step that failed was observed.
+ */
+export function isUnreachable({ category, step }: FailedAt): boolean {
+  return step === undefined && (category === "NetworkError" || category === "NodeUnhealthy");
+}
+
+/** Ready means observed so: the file is there, or nobody needs it. */
+function readyOf(image: VMImage, view: ImageView): ConditionState {
   const type = vmImageConditions.Ready;
-  if (failure !== undefined) {
-    const reason = failureReasons[failure.category];
-    return { type, status: "False", reason, message: failureText(failure) };
+  const failure = failureOf(view);
+  if (failure !== undefined) return failedReady(failure);
+  const coming = view.copies.find(({ operation }) => operation?.outcome === undefined && operation);
+  if (coming?.operation !== undefined) {
+    const reason = vmImageReasons.Downloading;
+    return { type, status: "False", reason, message: coming.operation.intent };
   }
-  const message = operation?.intent ?? "The image can be used.";
-  const reason = operation ? vmImageReasons.Downloading : vmImageReasons.Available;
-  return { type, status: "True", reason, message };
+  const missing = view.copies.find(({ state }) => state !== "Present");
+  if (missing !== undefined) {
+    const { message = "The file is not there." } = missing;
+    return { type, status: "False", reason: vmImageReasons.Missing, message };
+  }
+  const [awaited] = view.copies.length > 0 ? (view.awaited ?? []) : [];
+  if (awaited !== undefined) {
+    const message = `The file is not at ${awaited} yet.`;
+    return { type, status: "False", reason: vmImageReasons.Missing, message };
+  }
+  return image.spec.source.http === undefined ? listedOf(view) : presentOf(view);
+}
+
+function failedReady(failure: StatusFailure): ConditionState {
+  const type = vmImageConditions.Ready;
+  const message = failureText(failure);
+  if (isUnreachable(failure)) {
+    return { type, status: "Unknown", reason: vmImageReasons.Unreachable, message };
+  }
+  return { type, status: "False", reason: failureReasons[failure.category], message };
+}
+
+function presentOf({ isWanted = true, copies }: ImageView): ConditionState {
+  const type = vmImageConditions.Ready;
+  if (copies.length > 0) {
+    const message = "The file is present wherever it is needed.";
+    return { type, status: "True", reason: vmImageReasons.Available, message };
+  }
+  // It was removed: the image is deleted, or names another file since.
+  if (isWanted) {
+    const message = "The file is not there.";
+    return { type, status: "False", reason: vmImageReasons.Missing, message };
+  }
+  const message = "Nothing needs the file yet. It is brought when a VM does.";
+  return { type, status: "True", reason: vmImageReasons.OnDemand, message };
+}
+
+function listedOf({ isListed = true }: ImageView): ConditionState {
+  const type = vmImageConditions.Ready;
+  if (isListed) {
+    const message = "The hypervisor lists it.";
+    return { type, status: "True", reason: vmImageReasons.Available, message };
+  }
+  const message =
+    "The hypervisor does not list it as an image. If it is the disk of a VM, it can be copied all " +
+    "the same: whether it exists is checked before a VM is created from it.";
+  return { type, status: "Unknown", reason: vmImageReasons.NotListed, message };
 }

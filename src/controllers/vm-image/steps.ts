@@ -1,5 +1,12 @@
 import type { VMImage } from "../../api/index.ts";
-import type { Answer, ImageFile, Inventory } from "../../hypervisor/index.ts";
+import {
+  knownFileOf,
+  type Answer,
+  type ImageFile,
+  type Inventory,
+} from "../../hypervisor/index.ts";
+import type { FilePlace } from "../claims/index.ts";
+import { defined } from "../failures/index.ts";
 import type { Connection } from "../hypervisor/index.ts";
 import { fileNameOf, placeOf, useOf, type Copy, type Target } from "./plan.ts";
 
@@ -33,34 +40,46 @@ export function imageStorages({ storages }: Inventory): Inventory["storages"] {
   return storages.filter(({ contents, isUsable }) => isUsable && contents.includes("Images"));
 }
 
-/** The file of an image where it should be, if it is there. */
+/**
+ * The file of an image where it should be, if it is there. Whose it is, and whether it was
+ * verified, only its Claim says.
+ */
 export async function findFile(
   connection: Connection,
   image: VMImage,
   target: Target,
 ): Promise<Answer<Copy | undefined>> {
   const { node, storage } = target;
+  const found = await fileAt(connection, { ...fileOf(image), node, storage });
+  if (!found.ok) return found;
+  if (found.value === undefined) return { ok: true, value: undefined };
+  const copy = { ...presentCopy(target, found.value), brought: false, verified: false };
+  return { ok: true, value: copy };
+}
+
+/** What tells the file of an image from others on a storage. */
+export function fileOf(image: VMImage): Pick<FilePlace, "name" | "content"> {
+  return { name: fileNameOf(image), content: useOf(image) === "Disc" ? "ISO" : "Image" };
+}
+
+/** A file, as a node sees it. */
+export async function fileAt(
+  { driver }: Connection,
+  { node, storage, content, name }: FilePlace & { readonly node: string },
+): Promise<Answer<ImageFile | undefined>> {
   const place = { node, storage };
-  const { driver } = connection;
-  const isDisc = useOf(image) === "Disc";
-  const files = await (isDisc ? driver.discs(place) : driver.images(place));
+  const files = await (content === "ISO" ? driver.discs(place) : driver.images(place));
   if (!files.ok) return files;
-  const fileName = fileNameOf(image);
-  const file = files.value.find((candidate) => candidate.fileName === fileName);
-  if (file === undefined) return { ok: true, value: undefined };
-  // Only a name that carries the checksum says that Berth brought it, and that it was verified.
-  const isOurs = image.spec.fileName === undefined;
-  return { ok: true, value: { ...presentCopy(target, file), brought: isOurs, verified: isOurs } };
+  return { ok: true, value: files.value.find(({ fileName }) => fileName === name) };
 }
 
 function presentCopy(target: Target, file: ImageFile): Omit<Copy, "brought" | "verified"> {
-  const { hypervisor = "", storage = "", ...place } = placeOf(target);
-  const { volume, sizeBytes, fileName } = file;
-  const size = String(sizeBytes);
-  return { hypervisor, storage, ...place, state: "Present", volume, fileName, size };
-}
-
-export function comingCopy(target: Target): Copy {
-  const { hypervisor = "", storage = "", ...place } = placeOf(target);
-  return { hypervisor, storage, ...place, state: "Downloading", brought: true, verified: false };
+  const { volume, fileName } = file;
+  return defined<Omit<Copy, "brought" | "verified">>({
+    ...placeOf(target),
+    state: "Present",
+    volume,
+    fileName,
+    ...knownFileOf(file),
+  });
 }

@@ -1,18 +1,10 @@
 import type { VMImage } from "../../api/index.ts";
-import type { Answer, Begun, Failure, Fence, PutImage } from "../../hypervisor/index.ts";
+import type { Answer, Failure, PutImage } from "../../hypervisor/index.ts";
 import type { Connection } from "../hypervisor/index.ts";
-import { fileNameOf, useOf, type Target } from "./plan.ts";
+import { fileNameOf, useOf } from "./plan.ts";
 import { addressRule, type Web, type WebFile } from "./web.ts";
-
-/** A file that passes through here on its way. Nothing of it is kept: it is begun anew. */
-export interface Upload {
-  readonly target: Target;
-  readonly totalBytes: number;
-  doneBytes: number;
-  /** When it was last written down how far it is. */
-  toldMs: number;
-  begun?: Begun;
-}
+import type { CopyWork } from "./copies.ts";
+import { guard } from "../../kernel/guard.ts";
 
 /** The file as its server has it, if it is the one that is meant. */
 export async function openSource(
@@ -24,55 +16,41 @@ export async function openSource(
   const opened = await web.open(url, addressRule(spec.privateImageNetworks));
   if (!opened.ok) return opened;
   const { size } = image.spec;
-  if (size === undefined || Number(size) === opened.value.sizeBytes) return opened;
+  const isMeant = size === undefined || Number(size) === opened.value.sizeBytes;
+  if (guard("upload-size-as-declared", isMeant)) return opened;
   opened.value.close();
   return { ok: false, failure: otherSize(url, Number(size), opened.value.sizeBytes) };
 }
 
-/** Begins to send it. The hypervisor checks the sum; how far it is stands in the Upload. */
-export function startUpload(
-  file: WebFile,
-  { image, connection, target, fence }: Sending,
-  nowMs: number,
-): Upload {
-  const { node, storage } = target;
-  const { sizeBytes } = file;
-  const upload: Upload = { target, totalBytes: sizeBytes, doneBytes: 0, toldMs: nowMs };
-  const operation: PutImage = {
+export interface Uploading {
+  readonly work: CopyWork;
+  readonly file: WebFile;
+  /** How much of it was sent. */
+  readonly sent: { doneBytes: number };
+}
+
+/** The operation that sends a file. The hypervisor checks the sum. */
+export function uploadOf(image: VMImage, { work, file, sent }: Uploading): PutImage {
+  return {
     kind: "putImage",
     use: useOf(image),
-    node,
-    storage,
+    node: work.node,
+    storage: work.place.storage,
     fileName: fileNameOf(image),
     checksum: image.spec.source.http?.checksum ?? "",
-    sizeBytes,
-    chunks: counted(file.chunks, upload),
+    sizeBytes: file.sizeBytes,
+    chunks: counted(file, sent),
   };
-  const ended = (begun: Begun): void => {
+}
+
+async function* counted(file: WebFile, sent: Uploading["sent"]): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of file.chunks) {
+      sent.doneBytes += chunk.length;
+      yield chunk;
+    }
+  } finally {
     file.close();
-    upload.begun = begun;
-  };
-  connection.driver.begin(operation, fence).then(ended, (error: unknown) => {
-    const message = `The upload of ${operation.fileName} broke off: ${String(error)}`;
-    ended({ outcome: "unknown", failure: { category: "NetworkError", message } });
-  });
-  return upload;
-}
-
-export interface Sending {
-  readonly image: VMImage;
-  readonly connection: Connection;
-  readonly target: Target;
-  readonly fence: Fence;
-}
-
-async function* counted(
-  chunks: AsyncIterable<Uint8Array>,
-  upload: Upload,
-): AsyncGenerator<Uint8Array> {
-  for await (const chunk of chunks) {
-    upload.doneBytes += chunk.length;
-    yield chunk;
   }
 }
 

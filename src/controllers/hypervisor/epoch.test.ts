@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import type { Hypervisor } from "../../api/index.ts";
+import { VirtualClock } from "../../kernel/virtual-clock.ts";
+import { settleEpoch, type EpochDeps, type EpochLook, type SettledEpoch } from "./epoch.ts";
+
+const at = "2026-11-16T12:00:00Z";
+const installation = "in";
+const hypervisor = { metadata: { name: "lab" } } as Hypervisor;
+const acting: SettledEpoch = {
+  standing: { is: "acting", number: 5 },
+  listed: 5,
+  takeover: undefined,
+};
+
+/** What a run that acts under the epoch 5 does when the bulk list has this number. */
+async function standingWhenListed(number: number): Promise<string> {
+  const epochs = JSON.stringify({ sys: { number: 5, run: "own", at } });
+  const update = (object: unknown): Promise<unknown> => Promise.resolve(object);
+  const deps = {
+    client: { of: () => ({ get: () => Promise.resolve({ data: { epochs } }), update }) },
+    clock: new VirtualClock(),
+    events: { event: () => undefined },
+    run: { installation, id: "own", fence: { mayWrite: () => true } },
+  } as unknown as EpochDeps;
+  const look = {
+    driver: { epoch: () => Promise.resolve({ ok: true, value: { number, run: "other" } }) },
+    inventory: { epochs: [{ installation, number }] },
+    systemId: "sys",
+    old: acting,
+  } as unknown as EpochLook;
+  return (await settleEpoch(hypervisor, deps, look)).standing.is;
+}
+
+it("a run does not go on acting when the hypervisor lists a newer epoch", async () => {
+  assert.equal(await standingWhenListed(5), "acting");
+  assert.equal(await standingWhenListed(6), "observing");
+});
