@@ -1,14 +1,16 @@
 import assert from "node:assert/strict";
+import { randomInt } from "node:crypto";
 import { availableParallelism } from "node:os";
 import { describe, it } from "node:test";
 import { systemClock } from "../src/app/index.ts";
 import { plannedSteps, runHistory, runSeeds } from "../src/sim/harness/index.ts";
 import { keptSeeds } from "./histories/kept-seeds.ts";
 
-// Where real components are required there is time for more of them.
-const isThorough = process.env["BERTH_REQUIRE_REAL"] === "1";
-const seeds = isThorough ? 3000 : 60;
-const kept = isThorough ? keptSeeds : keptSeeds.filter((_, index) => index % 3 === 0);
+// A share. The long runs, of thousands, are made with `berth sim run`: a seed that one of them
+// finds is mended and kept above.
+const seeds = 60;
+// Chosen anew for every run, so that no range of seeds is ever the proven one. `npm test` tells it.
+const from = Number(process.env["BERTH_SEEDS_FROM"] ?? randomInt(1, 900_000_000));
 
 /** What a trace says when a fault that is meant for writes has met one. */
 const met = {
@@ -18,7 +20,7 @@ const met = {
 };
 
 describe("histories", () => {
-  for (const { seed, found } of kept) {
+  for (const { seed, found } of keptSeeds) {
     it(`seed ${seed}, which once found: ${found}`, async () => {
       const { failure } = await runHistory({ seed });
       assert.equal(failure, undefined);
@@ -51,9 +53,9 @@ describe("histories", () => {
     });
   }
 
-  it(`${seeds} seeds break no law, and each has 300 events or more`, async () => {
+  it(`seeds ${from} to ${from + seeds - 1} break no law, with 300 events or more`, async () => {
     const result = await runSeeds({
-      from: 1,
+      from,
       count: seeds,
       untilMs: undefined,
       threads: availableParallelism(),
@@ -61,7 +63,10 @@ describe("histories", () => {
       onProgress: () => undefined,
       signal: new AbortController().signal,
     });
-    assert.deepEqual(result.failed, []);
+    const broken = result.failed.map(({ seed, failure }) => {
+      return `seed ${seed}: ${failure}\n  to see it: berth sim run --seed ${seed}`;
+    });
+    assert.equal(broken.length, 0, broken.join("\n"));
     assert.equal(result.done, seeds);
     assert.ok(result.eventsLeast >= 300, `one has only ${result.eventsLeast} events`);
   });

@@ -29,7 +29,8 @@ before(() => {
 });
 
 test("holds the program as plain JavaScript and nothing else of the repository", () => {
-  const allowed = /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|bin\/|dist\/)/;
+  const allowed =
+    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|bin\/|dist\/|docs\/|examples\/)/;
   const strange = contents.filter((path) => {
     return !allowed.test(path) || /\.ts$|\.test\.|\/testing\/|conformance|node_modules/.test(path);
   });

@@ -242,7 +242,7 @@ describe("the driver over HTTPS", () => {
       timeoutMs: 5_000,
       clock,
     });
-    const driver = proxmoxDriver({ send, tokenId: simulator.tokenId, random, close });
+    const driver = proxmoxDriver({ send, tokenId: simulator.tokenId, clock, random, close });
     const system = await driver.system();
     const inventory = await driver.inventory();
     driver.close();

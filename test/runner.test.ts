@@ -105,6 +105,31 @@ test("a file that never ends is stopped and named", async () => {
   );
 });
 
+const silent: { reason: string; body: string; said: RegExp }[] = [
+  {
+    reason: "hangs in a test",
+    body:
+      'import { describe } from "node:test";\ntest("before", () => {});\n' +
+      'describe("group", () => { test("hangs", () => new Promise((r) => setTimeout(r, 60_000))); });',
+    said: /Silent\. Running: group › hangs\. Open: .*Timeout/,
+  },
+  {
+    reason: "leaves a server open",
+    body: 'import net from "node:net";\ntest("a", () => void net.createServer().listen(0));',
+    said: /Silent\. All tests that began are done.* Open: .*TCPServerWrap/,
+  },
+];
+
+for (const { reason, body, said } of silent) {
+  test(`what a file that ${reason} waits for is said before it is stopped`, async (t) => {
+    process.env["BERTH_TEST_SILENCE_MS"] = "500";
+    t.after(() => delete process.env["BERTH_TEST_SILENCE_MS"]);
+    const bad = write(reason.replaceAll(" ", "-"), body);
+    const { failures } = await runAlone([bad], 5_000);
+    assert.match(failures.map(({ detail }) => detail).join("\n"), said);
+  });
+}
+
 test("nothing that a test has started outlives it", async () => {
   const bad = write(
     "litter",

@@ -17,6 +17,12 @@ const claim = made("Claim", {
   owner: { namespace: "prod", name: "db-1", uid: "u1" },
 });
 
+const file = {
+  "spec.target": "File",
+  "spec.externalId": "pve1/local/Image/debian.qcow2",
+  "spec.file": { storage: "local", name: "debian.qcow2", content: "Image" },
+};
+
 const orphan = made("Orphan", { hypervisor: "rack", kind: "Machine", externalId: "100" });
 
 const otherIdentity = "11111111-3d0e-4b7a-9f7e-2b1c5d8e9a04";
@@ -133,7 +139,7 @@ export const ledgerCases: readonly Case[] = [
   {
     name: "a released Claim is taken over by another object",
     base: claim,
-    before: { "spec.state": "Released", "spec.everStood": true },
+    before: { "spec.state": "Released", "spec.everExisted": true },
     edits: { "spec.owner.name": "db-2", "spec.identity": otherIdentity },
   },
   {
@@ -173,9 +179,9 @@ export const ledgerCases: readonly Case[] = [
   {
     name: "a machine that stood never stood",
     base: claim,
-    before: { "spec.state": "Bound", "spec.everStood": true },
-    edits: { "spec.state": "Bound", "spec.everStood": false },
-    refused: ["spec.everStood", "everStood cannot become false again"],
+    before: { "spec.state": "Bound", "spec.everExisted": true },
+    edits: { "spec.state": "Bound", "spec.everExisted": false },
+    refused: ["spec.everExisted", "everExisted cannot become false again"],
   },
   {
     name: "a quarantine without end",
@@ -190,6 +196,31 @@ export const ledgerCases: readonly Case[] = [
     before: { "spec.state": "Bound" },
     edits: { "spec.state": "Bound", "spec.installation": otherIdentity },
     refused: ["spec.installation", "cannot be given to another installation"],
+  },
+  {
+    name: "the bound Claim of a file passes to another image",
+    base: claim,
+    before: { ...file, "spec.state": "Bound" },
+    edits: { ...file, "spec.state": "Bound", "spec.owner.name": "other" },
+  },
+  {
+    name: "the Claim of a file that says nothing of it",
+    base: claim,
+    edits: { "spec.target": "File" },
+    refused: ["spec.file", "a Claim of a File needs file"],
+  },
+  {
+    name: "the Claim of a VM becomes that of a file",
+    base: claim,
+    before: {},
+    edits: { "spec.target": "File", "spec.file": file["spec.file"] },
+    refused: ["spec.target", "a Claim stays one of a File"],
+  },
+  {
+    name: "the Claim of a VM with the id of a file",
+    base: claim,
+    edits: { "spec.externalId": "pve1/local/Image/debian.qcow2" },
+    refused: ["spec.externalId", "only the id of a File has a '/'"],
   },
   {
     name: "the system changes",

@@ -1,21 +1,5 @@
-/** One change of the code. */
-export interface Edit {
-  readonly file: string;
-  /** The line as it is; it must occur once, so that a change of the code is noticed here. */
-  readonly find: string;
-  readonly replace: string;
-}
-
-/**
- * A safety line, broken on purpose. The histories must notice, or they prove nothing. Where one
- * line stands behind another, both are broken: each alone is caught by the other.
- */
-export interface Mutant {
-  readonly name: string;
-  /** The step of a history that is likely to show it: a search tries only seeds that have it. */
-  readonly step?: string;
-  readonly edits: readonly [Edit, ...Edit[]];
-}
+import { forgotten } from "./forgotten.ts";
+import type { Mutant } from "./mutant.ts";
 
 const driver = "src/drivers/proxmox";
 const controller = "src/controllers/virtual-machine";
@@ -25,6 +9,7 @@ const orphan = "src/controllers/orphan";
 const ownership: readonly Mutant[] = [
   {
     name: "takes a stranger's machine for its own",
+    inHistories: true,
     edits: [
       {
         file: `${driver}/identity.ts`,
@@ -35,6 +20,7 @@ const ownership: readonly Mutant[] = [
   },
   {
     name: "takes a machine without a mark for its own",
+    inHistories: true,
     edits: [
       {
         file: `${driver}/identity.ts`,
@@ -45,33 +31,13 @@ const ownership: readonly Mutant[] = [
     ],
   },
   {
-    name: "takes a copied mark for a proof",
-    edits: [
-      {
-        file: `${driver}/identity.ts`,
-        find: "if (mark.identity !== claim.identity || identity !== claim.identity) {",
-        replace: "if (mark.identity !== claim.identity) {",
-      },
-    ],
-  },
-  {
-    name: "believes at once that volumes in its way are gone",
-    edits: [
-      {
-        file: `${controller}/in-the-way.ts`,
-        find: "return sinceMs !== undefined && nowMs - sinceMs < absenceMs ? [volume] : [];",
-        replace: "return sinceMs === nowMs - absenceMs ? [volume] : [];",
-      },
-    ],
-  },
-  {
     name: "switches whatever stands under the id on and off",
     edits: [
       {
         file: `${driver}/operations/power.ts`,
-        find: "  if (!stood.ok) return stood.begun;\n  const { place } = stood.standing;",
+        find: "  if (!stood.ok) return stood.begun;\n  return await send(context, { place: stood.standing.place, verb, params }, fence);",
         replace:
-          "  const place = stood.ok\n    ? stood.standing.place\n    : { node: target.at.node, externalId: target.claim.externalId };",
+          "  const place = stood.ok\n    ? stood.standing.place\n    : { node: target.at.node, externalId: target.claim.externalId };\n  return await send(context, { place, verb, params }, fence);",
       },
     ],
   },
@@ -88,61 +54,8 @@ const ownership: readonly Mutant[] = [
     ],
   },
   {
-    name: "changes a machine without naming its version",
-    edits: [
-      {
-        file: `${driver}/operations/change.ts`,
-        find: "        digest: config.digest,\n",
-        replace: "",
-      },
-    ],
-  },
-  {
-    name: "frees volumes that it cannot tell to be its own",
-    step: "clear up by hand",
-    edits: [
-      {
-        file: `${controller}/plan.ts`,
-        find: 'const own = leftovers.filter(({ proof }) => proof === "Claimed" || proof === "MadeUnderMark");',
-        replace: "const own = leftovers;",
-      },
-      {
-        file: `${driver}/operations/destroy.ts`,
-        find: 'if (leftover.proof !== "Claimed" && leftover.proof !== "MadeUnderMark") {',
-        replace: "if (false) {",
-      },
-    ],
-  },
-  {
-    name: "takes volumes that were there before for its own",
-    step: "declare over volumes",
-    edits: [
-      {
-        file: `${driver}/leftovers.ts`,
-        find: '  if (before?.includes(volume) === true) return "Before";\n',
-        replace: "",
-      },
-      {
-        file: `${driver}/preflight.ts`,
-        find: "    ...(before.ok ? leftoversOf(inTheWay, draft) : [before.failure]),\n",
-        replace: "",
-      },
-    ],
-  },
-  {
-    name: "destroys disks that somebody put into its machine",
-    step: "attach a disk",
-    edits: [
-      {
-        file: `${controller}/plan-deletion.ts`,
-        find: "const stays = machine.volumes.filter((volume) => volume.isOwn && !mayGo(claim, volume));",
-        replace:
-          "const stays = machine.volumes.filter((volume) => volume.isOwn && !mayGo(claim, volume) && volume.disk !== undefined);",
-      },
-    ],
-  },
-  {
     name: "forgets which installation a machine belongs to",
+    inHistories: true,
     edits: [
       {
         file: `${driver}/operations/standing.ts`,
@@ -153,6 +66,7 @@ const ownership: readonly Mutant[] = [
   },
   {
     name: "gives every machine the same identity",
+    inHistories: true,
     edits: [
       {
         file: `${driver}/operations/create.ts`,
@@ -163,6 +77,7 @@ const ownership: readonly Mutant[] = [
   },
   {
     name: "passes a lock",
+    inHistories: true,
     edits: [
       {
         file: `${driver}/operations/destroy.ts`,
@@ -173,12 +88,8 @@ const ownership: readonly Mutant[] = [
   },
   {
     name: "takes the Claim of another object",
+    guards: ["reserve-own-claim", "reserve-free-claim"],
     edits: [
-      {
-        file: "src/controllers/claims/ledger.ts",
-        find: "      if (isHeld(there.spec)) return isSame(there, claim) ? ours(there) : taken(there);\n      if (!this.#isFree(there.spec)) return taken(there);\n",
-        replace: "",
-      },
       {
         file: "src/controllers/claims/ledger.ts",
         find: "if (there === undefined || !isHeld(there.spec)) return undefined;",
@@ -193,17 +104,13 @@ const ownership: readonly Mutant[] = [
   },
   {
     name: "uses an id again that rests",
+    guards: ["claim-quarantine-over"],
     edits: [
       {
         file: "src/controllers/claims/ledger.ts",
         find: 'return this.#claims.byIndex("system", systemId).map(({ spec }) => spec.externalId);',
         replace:
           'return this.#claims.byIndex("system", systemId).filter(({ spec }) => isHeld(spec)).map(({ spec }) => spec.externalId);',
-      },
-      {
-        file: "src/controllers/claims/ledger.ts",
-        find: 'return state === "Quarantined" && Date.parse(quarantineUntil) <= this.#options.clock.nowMs();',
-        replace: 'return state === "Quarantined" && quarantineUntil !== "";',
       },
     ],
   },
@@ -213,12 +120,62 @@ const ownership: readonly Mutant[] = [
 const intents: readonly Mutant[] = [
   {
     name: "acts before the intent is written",
+    inHistories: true,
     edits: [
       {
-        file: `${controller}/effects.ts`,
-        find: '  await writeView(turn, {\n    state: { is: "working", reason, message: step.intent },\n    operation,\n    failedSteps: stillFailed(turn, step),\n    ...(step.name === "Start" ? { handled: restartHandled(turn) } : {}),\n  });',
-        replace:
-          '  void writeView(turn, {\n    state: { is: "working", reason, message: step.intent },\n    operation,\n    failedSteps: stillFailed(turn, step),\n    ...(step.name === "Start" ? { handled: restartHandled(turn) } : {}),\n  }).catch(() => undefined);',
+        file: "src/controllers/operations/perform.ts",
+        find: "  await write(record);\n",
+        replace: "  void write(record).catch(() => undefined);\n",
+      },
+    ],
+  },
+  {
+    name: "lets whoever works over an old session send, whatever the new one sees",
+    edits: [
+      {
+        file: "src/controllers/hypervisor/reconcile.ts",
+        find: "  delete session.epoch;\n  connections.doubt(key);\n",
+        replace: "  connections.doubt(key);\n",
+      },
+    ],
+  },
+  {
+    name: "sends what was decided before, while it finds out who wrote a newer epoch",
+    edits: [
+      {
+        file: "src/controllers/hypervisor/reconcile.ts",
+        find: "    delete session.epoch;\n",
+        replace: "",
+      },
+    ],
+  },
+  {
+    name: "forgets that another run superseded it",
+    edits: [
+      {
+        file: "src/controllers/hypervisor/epoch-plan.ts",
+        find: "  return [seen, observing?.newest, inList]\n",
+        replace: "  return [seen, inList, observing && undefined]\n",
+      },
+    ],
+  },
+  {
+    name: "forgets a newer epoch that only the bulk list showed",
+    edits: [
+      {
+        file: "src/controllers/hypervisor/epoch-plan.ts",
+        find: "  return [seen, observing?.newest, inList]\n",
+        replace: "  return [seen, observing?.newest, inList && undefined]\n",
+      },
+    ],
+  },
+  {
+    name: "forgets that another run was faster with its epoch",
+    edits: [
+      {
+        file: "src/controllers/hypervisor/epoch.ts",
+        find: "    if (newest !== undefined) await writeObserving(client, systemId, { newest });\n",
+        replace: "",
       },
     ],
   },
@@ -233,16 +190,6 @@ const intents: readonly Mutant[] = [
     ],
   },
   {
-    name: "sends without the lease",
-    edits: [
-      {
-        file: "src/runtime/leader-lease.ts",
-        find: "    mayWrite: (nowMs = now()) => claim.isHeld(nowMs) && nowMs >= claim.safeAfterMs(),",
-        replace: "    mayWrite: () => true,",
-      },
-    ],
-  },
-  {
     name: "takes a lost reply for done",
     step: "change one's mind",
     edits: [
@@ -250,17 +197,6 @@ const intents: readonly Mutant[] = [
         file: `${driver}/operations/begun.ts`,
         find: 'return { outcome: "unknown", failure: failureOf(result, attempted) };',
         replace: 'return { outcome: "done" };',
-      },
-    ],
-  },
-  {
-    name: "believes an absence while a request may be on its way",
-    step: "change one's mind",
-    edits: [
-      {
-        file: `${controller}/plan.ts`,
-        find: "  if (isUnsettled(input)) return waitForOpen(input);\n  if (declared.isDeleting) {",
-        replace: "  if (declared.isDeleting) {",
       },
     ],
   },
@@ -297,17 +233,6 @@ const intents: readonly Mutant[] = [
     ],
   },
   {
-    name: "trusts an old list of Claims",
-    step: "regret",
-    edits: [
-      {
-        file: "src/controllers/claims/ledger.ts",
-        find: "    const claim = await this.#read(claimName(systemId, externalId));",
-        replace: "    const claim = undefined;",
-      },
-    ],
-  },
-  {
     name: "calls a machine Ready whatever its power",
     edits: [
       {
@@ -319,6 +244,7 @@ const intents: readonly Mutant[] = [
   },
   {
     name: "says that it saw what nobody declared yet",
+    inHistories: true,
     edits: [
       {
         file: `${controller}/status.ts`,
@@ -329,6 +255,7 @@ const intents: readonly Mutant[] = [
   },
   {
     name: "calls a disk large enough that is not",
+    inHistories: true,
     edits: [
       {
         file: `${controller}/plan-disks.ts`,
@@ -344,16 +271,6 @@ const intents: readonly Mutant[] = [
         file: "src/hypervisor/categories.ts",
         find: "  delaysMs: [30 * secondMs, minuteMs, 2 * minuteMs, 5 * minuteMs, 10 * minuteMs],",
         replace: "  delaysMs: [100],",
-      },
-    ],
-  },
-  {
-    name: "tries again every two seconds",
-    edits: [
-      {
-        file: "src/hypervisor/categories.ts",
-        find: "  delaysMs: [30 * secondMs, minuteMs, 2 * minuteMs, 5 * minuteMs, 10 * minuteMs],",
-        replace: "  delaysMs: [2_000],",
       },
     ],
   },
@@ -407,8 +324,8 @@ const intents: readonly Mutant[] = [
     edits: [
       {
         file: `${controller}/plan-machine.ts`,
-        find: 'return claim.everStood && !declared.isEdited && declared.driftPolicy !== "Correct";',
-        replace: "return claim.everStood && !declared.isEdited;",
+        find: 'return claim.everExisted && !declared.isEdited && declared.driftPolicy !== "Correct";',
+        replace: "return claim.everExisted && !declared.isEdited;",
       },
     ],
   },
@@ -418,36 +335,34 @@ const intents: readonly Mutant[] = [
 const endings: readonly Mutant[] = [
   {
     name: "lets the object go before its machine is",
+    inHistories: true,
     edits: [
       {
         file: `${controller}/plan-deletion.ts`,
-        find: '  if (declared.isProtected) return { do: "protect" };',
+        find: '  if (!guard("deletion-unprotected", !declared.isProtected)) return { do: "protect" };',
         replace: '  if (!declared.isProtected) return { do: "finish", how: "Nothing" };',
       },
     ],
   },
   {
     name: "gives the id back before its machine is gone",
+    inHistories: true,
     edits: [
       {
         file: `${controller}/plan-deletion.ts`,
-        find: '  if (declared.isProtected) return { do: "protect" };',
+        find: '  if (!guard("deletion-unprotected", !declared.isProtected)) return { do: "protect" };',
         replace: '  if (!declared.isProtected) return { do: "finish", how: "Retire" };',
       },
     ],
   },
   {
     name: "lets the object go while its hypervisor is away",
+    guards: ["let-go-holds-nothing"],
     edits: [
       {
         file: `${controller}/away.ts`,
         find: "if (isDeleting(turn.vm) && (await holdsNothing(turn))) return letGo(turn);",
         replace: "if (isDeleting(turn.vm)) return letGo(turn);",
-      },
-      {
-        file: `${controller}/letting-go.ts`,
-        find: '  if (turn.claim === undefined && !(await holdsNothing(turn))) return again("NotYet");\n',
-        replace: "",
       },
     ],
   },
@@ -466,8 +381,8 @@ const endings: readonly Mutant[] = [
     edits: [
       {
         file: `${controller}/plan-deletion.ts`,
-        find: '  const volumes = withLeftovers(claim, leftovers);\n  return volumes === undefined ? undefined : { do: "record", change: { volumes } };',
-        replace: "  void withLeftovers(claim, leftovers);\n  return undefined;",
+        find: "  if (volumes === undefined && probable === undefined) return undefined;\n",
+        replace: "  if (claim.node !== undefined) return undefined;\n",
       },
     ],
   },
@@ -483,48 +398,17 @@ const endings: readonly Mutant[] = [
     ],
   },
   {
-    name: "destroys what should be retained",
-    edits: [
-      {
-        file: `${controller}/plan-deletion.ts`,
-        find: 'if (declared.fate === "Retain") return',
-        replace: 'if (declared.fate === "Retain" && claim.node === undefined) return',
-      },
-    ],
-  },
-  {
-    name: "destroys the disks of a retained machine that is gone",
-    step: "clear up by hand",
-    edits: [
-      {
-        file: `${controller}/plan.ts`,
-        find: 'const isAllKept = declared.fate === "Retain" && claim.everStood;',
-        replace: "const isAllKept = false;",
-      },
-    ],
-  },
-  {
-    name: "forgets the disks that a machine which is gone was to leave",
-    step: "clear up by hand",
-    edits: [
-      {
-        file: `${controller}/plan.ts`,
-        find: 'const how = own.length > 0 ? "Release" : "Retire";',
-        replace: 'const how = "Retire";',
-      },
-    ],
-  },
-  {
     name: "destroys a disk that should be retained",
+    inHistories: true,
     edits: [
       {
-        file: `${controller}/plan-deletion.ts`,
-        find: 'if (known?.disk !== undefined) return known.onDelete === "Delete";',
-        replace: "if (known?.disk !== undefined) return true;",
+        file: `${controller}/volume-ownership.ts`,
+        find: '  return known.disk === undefined ? known.onDelete !== "Retain" : known.onDelete === "Delete";',
+        replace: "  return true;",
       },
       {
         file: `${driver}/operations/destroy.ts`,
-        find: 'return volumes.some(({ id, onDelete }) => id === volume && onDelete === "Retain");',
+        find: 'return known.id === volume && (known.onDelete === "Retain" || isFollowed(known));',
         replace: "return false;",
       },
     ],
@@ -541,49 +425,25 @@ const endings: readonly Mutant[] = [
     ],
   },
   {
-    name: "destroys machines because their kind goes away",
-    step: "take the kinds away",
-    edits: [
-      {
-        file: `${controller}/declare.ts`,
-        find: 'return (await deps.mayDestroy()) ? "Destroy" : "Retain";',
-        replace: 'return "Destroy";',
-      },
-    ],
-  },
-  {
-    name: "makes a missing machine anew",
-    edits: [
-      {
-        file: `${controller}/plan.ts`,
-        find: 'if (claim.everStood && declared.onMissing !== "Recreate") {',
-        replace: "if (false) {",
-      },
-    ],
-  },
-  {
     name: "does not write down that a machine stood",
+    inHistories: true,
     edits: [
       {
         file: `${controller}/plan-machine.ts`,
-        find: "  if (!claim.everStood) {\n    const { madeFrom } = declared;",
+        find: "  if (!claim.everExisted) {\n    const { createdFrom } = declared;",
         replace:
-          "  if (!claim.everStood && claim.node === undefined) {\n    const { madeFrom } = declared;",
+          "  if (!claim.everExisted && claim.node === undefined) {\n    const { createdFrom } = declared;",
       },
     ],
   },
   {
     name: "makes another machine where somebody took its id",
     step: "recycle an id",
+    guards: ["other-id-while-reserved"],
     edits: [
       {
         file: `${controller}/plan.ts`,
-        find: '  if (claim.state !== "Reserved") return { do: "fail", failure };\n',
-        replace: "",
-      },
-      {
-        file: `${controller}/plan.ts`,
-        find: 'return claim.idChosenBy === "Berth" && claim.state === "Reserved" && !claim.everStood;',
+        find: 'return claim.idChosenBy === "Berth" && claim.state === "Reserved" && !claim.everExisted;',
         replace: 'return claim.idChosenBy === "Berth";',
       },
     ],
@@ -600,9 +460,9 @@ export const falls: readonly Mutant[] = [
     edits: [
       {
         file: `${driver}/operations/power.ts`,
-        find: "  if (!stood.ok) return stood.begun;\n  const { place } = stood.standing;",
+        find: "  return await send(context, { place: stood.standing.place, verb, params }, fence);",
         replace:
-          "  if (!stood.ok) return stood.begun;\n  if ((globalThis.fallen ??= 0) === 0) globalThis.fallen += missing.length;\n  const { place } = stood.standing;",
+          "  if ((globalThis.fallen ??= 0) === 0) globalThis.fallen += missing.length;\n  return await send(context, { place: stood.standing.place, verb, params }, fence);",
       },
     ],
   },
@@ -611,9 +471,9 @@ export const falls: readonly Mutant[] = [
     edits: [
       {
         file: `${driver}/operations/power.ts`,
-        find: "  if (!stood.ok) return stood.begun;\n  const { place } = stood.standing;",
+        find: "  return await send(context, { place: stood.standing.place, verb, params }, fence);",
         replace:
-          '  if (!stood.ok) return stood.begun;\n  void Promise.reject(new Error("boom"));\n  const { place } = stood.standing;',
+          '  void Promise.reject(new Error("boom"));\n  return await send(context, { place: stood.standing.place, verb, params }, fence);',
       },
     ],
   },
@@ -622,35 +482,13 @@ export const falls: readonly Mutant[] = [
 /** Lines of the clean-up, which only histories with orphans.policy: DeleteOwned reach. */
 const cleanUps: readonly Mutant[] = [
   {
-    name: "deletes by policy what is not proven to be ours",
-    step: "lose a Claim",
-    edits: [
-      {
-        file: `${orphan}/policy.ts`,
-        find: 'find.ownership === "Ours" && find.allowed',
-        replace: "find.allowed",
-      },
-    ],
-  },
-  {
     name: "takes a Claim that only repeats a mark for a proof",
     step: "lose a Claim",
     edits: [
       {
         file: `${orphan}/plan.ts`,
-        find: 'return state === "Reserved" && everStood ? "Marked" : "Ours";',
-        replace: 'return state === "Quarantined" && everStood ? "Marked" : "Ours";',
-      },
-    ],
-  },
-  {
-    name: "forgets a word to keep with the first look that does not show the thing",
-    step: "keep and hide",
-    edits: [
-      {
-        file: `${orphan}/decide.ts`,
-        find: "return isLongAbsent ? ",
-        replace: "return isLongAbsent || true ? ",
+        find: 'return state === "Reserved" && everExisted ? "Marked" : "Ours";',
+        replace: 'return state === "Quarantined" && everExisted ? "Marked" : "Ours";',
       },
     ],
   },
@@ -672,4 +510,10 @@ const cleanUps: readonly Mutant[] = [
   },
 ];
 
-export const mutants: readonly Mutant[] = [...ownership, ...intents, ...endings, ...cleanUps];
+export const mutants: readonly Mutant[] = [
+  ...ownership,
+  ...intents,
+  ...endings,
+  ...cleanUps,
+  ...forgotten,
+];

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import type { Mutant } from "./mutants.ts";
+import type { Mutant } from "./mutant.ts";
 
 export interface Caught {
   readonly seed: number;
@@ -24,6 +24,11 @@ export interface Seeds {
   readonly to: number;
   /** Only those that surely have this step. */
   readonly step?: string | undefined;
+}
+
+/** One guard, broken. */
+export function guardMutant(id: string): Mutant {
+  return { name: `guard:${id}`, guards: [id], edits: [] };
 }
 
 /** Runs seeds in a process of its own with the line broken. Nothing if none of them notices. */

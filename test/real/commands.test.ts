@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
@@ -55,6 +55,7 @@ test("a backup of a running server without the key brings back all but the Secre
   const back = await runBerth(["restore", file, "--data", restored]);
   assert.equal(back.code, 0, back.stderr);
   assert.match(back.stderr, /Secret default\/s cannot be read/);
+  assert.match(back.stderr, /only observes.*berth takeover --all/);
   const again = await startBerth({ data: restored });
   t.after(() => again.stop());
   assert.equal(await statusOf(again, `${configMaps}/c`), 200);
@@ -201,4 +202,7 @@ test("help and version are there for people and for pipes", async () => {
   const berth = join(repository, "bin", "berth");
   const piped = execFileSync("sh", ["-c", `"${process.execPath}" "${berth}" crds | head -1`]);
   assert.equal(piped.toString(), "apiVersion: apiextensions.k8s.io/v1\n");
+  const full = spawnSync("sh", ["-c", `"${process.execPath}" "${berth}" crds > /dev/full`]);
+  assert.equal(full.status, 1);
+  assert.match(full.stderr.toString(), /^berth: the output cannot be written: ENOSPC[^\n]*\n$/);
 });

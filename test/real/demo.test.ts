@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { cpSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
 import { parseAllDocuments } from "yaml";
@@ -53,6 +53,38 @@ test("the README's first machine: Ready, still there after kill -9, gone when de
   const isGone = async (): Promise<boolean> => (await http.ask({ path: first })).status === 404;
   await eventually(isGone, () => "it did not go");
 });
+
+test("a copy of a folder in use, started beside it, only observes and says so", async (t) => {
+  const folder = temporaryFolder("demo-copy");
+  t.after(() => folder.remove());
+  const [data, copy] = [join(folder.path, "data"), join(folder.path, "copy")];
+  const berth = await startBerth({ data, demo: true });
+  t.after(() => berth.stop());
+  const http = connect(berth);
+  t.after(() => http.close());
+  await untilDemo(http, /^True Connected /);
+  cpSync(data, copy, { recursive: true, preserveTimestamps: true });
+  const beside = await startBerth({ data: copy, demo: true });
+  t.after(() => beside.stop());
+  const other = connect(beside);
+  t.after(() => other.close());
+  await untilDemo(other, /^False PlaceChanged .*copied, restored or moved.* berth takeover demo/);
+  await untilDemo(http, /^True Connected /);
+});
+
+/** Its simulated cluster has another port there, which does not hide the reason. */
+async function untilDemo(http: Http, says: RegExp): Promise<void> {
+  let last = "";
+  const isSo = async (): Promise<boolean> => {
+    const { status } = bodyOf(await http.ask({ path: `${api}/hypervisors/demo` }));
+    const conditions: { type: string; status: string; reason: string; message: string }[] =
+      status?.conditions ?? [];
+    const ready = conditions.find(({ type }) => type === "Ready");
+    last = `${ready?.status} ${ready?.reason} ${ready?.message}`;
+    return says.test(last);
+  };
+  await eventually(isSo, () => last);
+}
 
 async function untilReady(http: Http): Promise<VirtualMachine> {
   let found: VirtualMachine | undefined;

@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { describe, test } from "node:test";
 import { type FailpointName, failpointTable } from "../../src/kernel/failpoints.ts";
 import { type Phase, Stage } from "./support/stage.ts";
@@ -43,27 +44,50 @@ const minuteMs = 65_000;
 /** Changes are kept for five minutes, and looked at every thirty seconds. */
 const compactMs = 10 * 60_000;
 
+/** At which visit of its point the process dies, in each phase. */
+type Visits = Readonly<Record<Phase, number>>;
+
+const first: Visits = { create: 1, change: 1, delete: 1 };
+/**
+ * So many visits two machines have for certain. Creating them has nine or ten intents and effects,
+ * and changing them twelve or more. Deleting them has a stop and a removal each; whether there are
+ * more depends on what the guests did before.
+ */
+const visitsMin: Visits = { create: 6, change: 6, delete: 4 };
+
 // Most of their time goes by in waiting for workers, leases and guests.
 describe("killed at", { concurrency: 4 }, () => {
   for (const name of Object.keys(failpointTable) as FailpointName[]) {
     const during = reachedBy[name];
     if (during.length === 0) continue;
-    for (const visit of visitsOf(name)) {
-      const title = `${name}@${visit} (${during.join(", ")})`;
-      test(`${title} it makes one machine, changes it and leaves nothing`, async (t) => {
+    for (const visits of visitsOf(name)) {
+      const death = { name, visits, during };
+      const title = during.map((phase) => `${phase} ${pointOf(death, phase)}`).join(", ");
+      test(`${title}: it makes one machine, changes it and leaves nothing`, async (t) => {
         const stage = await Stage.open();
         t.after(() => stage.remove());
-        await live(stage, { name, visit, during });
+        await live(stage, death);
       });
     }
   }
 });
 
-function visitsOf(name: FailpointName): readonly number[] {
-  return hasTime && hasMany(name) ? [1, 2, 3, 5] : [1];
+/** The first one, and a later one that is chosen anew for every run. */
+function visitsOf(name: FailpointName): readonly Visits[] {
+  return hasTime && hasMany(name) ? [first, laterVisits()] : [first];
 }
 
-/** Two machines have more than a dozen of them. */
+function laterVisits(): Visits {
+  const later = (phase: Phase): number => randomInt(2, visitsMin[phase] + 1);
+  return { create: later("create"), change: later("change"), delete: later("delete") };
+}
+
+/** As the process is told: "after-intent@3". */
+function pointOf({ name, visits }: Death, phase: Phase): string {
+  return `${name}@${visits[phase]}`;
+}
+
+/** Each phase has several of them. */
 function hasMany(name: FailpointName): boolean {
   return name.endsWith("-effect") || name.endsWith("-intent");
 }
@@ -96,14 +120,20 @@ describe("killed while it tidies up its disk, at", { concurrency: 4 }, () => {
 
 interface Death {
   readonly name: FailpointName;
-  readonly visit: number;
+  readonly visits: Visits;
   readonly during: readonly Phase[];
 }
 
 /** A whole life of two machines, in which the process dies at the same point in each phase. */
-async function live(stage: Stage, { name, visit, during }: Death): Promise<void> {
-  const armed = { BERTH_FAILPOINT: `${name}@${visit}` };
-  await stage.start(armed);
+async function live(stage: Stage, death: Death): Promise<void> {
+  const { name, visits, during } = death;
+  const armedFor = (phase: Phase | undefined): Record<string, string> => {
+    if (phase === undefined || !during.includes(phase)) return {};
+    return { BERTH_FAILPOINT: pointOf(death, phase) };
+  };
+  // Everybody's clock says that a minute has passed, unless it does.
+  const waits = hasTime && hasMany(name) && visits === first;
+  await stage.start(armedFor(during[0]));
   await stage.prepare();
   for (const [i, phase] of phases.entries()) {
     if (during.includes(phase)) {
@@ -111,11 +141,8 @@ async function live(stage: Stage, { name, visit, during }: Death): Promise<void>
       // The server may die of the very request.
       await stage.ask(phase).catch(() => undefined);
       await stage.diedAt(name);
-      // Everybody's clock says that a minute has passed, unless it does.
-      const waits = hasTime && hasMany(name) && visit === 1;
       if (!waits) stage.pass(minuteMs);
-      const next = phases[i + 1];
-      await stage.start(next !== undefined && during.includes(next) ? armed : {});
+      await stage.start(armedFor(phases[i + 1]));
     }
     await stage.ask(phase);
     await stage.settle(phase);

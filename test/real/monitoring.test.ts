@@ -104,7 +104,7 @@ test("the first machine has left its numbers", () => {
     /^berth_operations_total\{kind="VirtualMachine",step="Create",outcome="done"\} 1$/m,
     /^berth_operation_seconds_count\{kind="VirtualMachine",step="Start"\} 1$/m,
     /^berth_not_ready_seconds_count\{kind="VirtualMachine"\} 1$/m,
-    /^berth_claims\{state="Bound"\} 1$/m,
+    /^berth_claims\{target="VM",state="Bound"\} 1$/m,
     /^berth_hypervisor_calls_total\{method="POST",endpoint="\/nodes\/\{node\}\/qemu",status="200"\} 1$/m,
     /^berth_certificate_expires_timestamp_seconds\{of="hypervisor",hypervisor="demo"\} 1\d{9}$/m,
     /^berth_store_write_seconds_count [1-9]/m,

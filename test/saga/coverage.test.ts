@@ -29,7 +29,7 @@ const triedBy: Record<Operation["kind"], "sagas" | `src/${string}.test.ts`> = {
   guard: "sagas",
   regroup: "sagas",
   destroy: "sagas",
-  removeVolume: "sagas",
+  removeVolume: "src/drivers/proxmox/operations/hand-over.test.ts",
   discardVolume: "src/drivers/proxmox/operations/discard.test.ts",
   unlock: "sagas",
   clearHusk: "sagas",

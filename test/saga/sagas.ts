@@ -51,7 +51,9 @@ export const unlucky: Saga = {
   name: "whose workers die, with an account that may clear their locks",
   spec: { disks: [root], shutdown },
   changes: [{ powerState: "Suspended" }, { powerState: "Running" }],
-  dying: ["qmcreate, step 3", "qmsuspend, step 5", "qmsuspend, step 7", "qmstart, step 5"],
+  // Not at the fifth step of a suspend: what that leaves on ZFS is only probably ours, and a person
+  // decides about it.
+  dying: ["qmcreate, step 3", "qmsuspend, step 7", "qmstart, step 5"],
   mayUnlock: true,
 };
 

@@ -36,6 +36,8 @@ const deeds: readonly [RegExp, (params: Params, found: RegExpExecArray) => strin
     /^DELETE .*\/content\/(.+)$/,
     (_, [, volume = ""]) => `volume ${decodeURIComponent(volume)}: freed`,
   ],
+  [/^POST \/pools$/, () => "Berth's epoch: written, as an empty pool"],
+  [/^DELETE \/pools\/berth-epoch-/, () => "Berth's epoch before this one: removed"],
 ];
 
 type Params = NonNullable<PveRequest["params"]>;

@@ -10,7 +10,10 @@ export interface Remains {
   readonly declared: number;
   /** Ids for which a machine was ever asked for. */
   readonly ids: number;
-  /** Machines, volumes and files on the clusters, and ids under which people did something. */
+  /**
+   * Machines and files on the clusters, volumes that were ever there (an Orphan that tells of one
+   * is kept for a while when it has gone), and ids under which people did something.
+   */
   readonly things: number;
   /** How often a program of Berth's was started. */
   readonly starts: number;

@@ -27,9 +27,15 @@ const spec = {
 } as unknown as VirtualMachine["spec"];
 
 /** Fields that are not as declared where some lines are changed. */
-function differing(change: Partial<Record<keyof typeof lines | "more", string>>): string[] {
+function differing(
+  change: Partial<Record<keyof typeof lines | "more", string>>,
+  status?: VirtualMachine["status"],
+): string[] {
   const text = Object.values({ ...lines, ...change }).join("\n");
-  const pairs = hardwarePairs(spec, `${text}\n[snapshot]\ncores: 9\n`);
+  const pairs = hardwarePairs(
+    { spec, ...(status && { status }) },
+    `${text}\n[snapshot]\ncores: 9\n`,
+  );
   return pairs.filter(({ wanted, there }) => wanted !== there).map(({ field }) => field);
 }
 
@@ -54,6 +60,15 @@ describe("reality beside the spec", () => {
     assert.deepEqual(differing({ more: "scsi3: local:iso/a.iso,media=cdrom,size=1G" }), []);
   });
 
+  it("counts a disk that people put into it where the VM was adopted with it", () => {
+    const put = "scsi1: local-zfs:vm-100-put-1,size=3G";
+    const disks = [{ name: "data", volume: "local-zfs:vm-100-put-1" }];
+    assert.deepEqual(differing({ data: put }, { disks }), []);
+    assert.deepEqual(differing({ data: put }), ["disks of"]);
+    const old = [{ name: "old", volume: "local-zfs:vm-100-put-2" }];
+    assert.deepEqual(differing({ more: "scsi2: local-zfs:vm-100-put-2" }, { disks: old }), []);
+  });
+
   it("tells cards that are missing, too many, or elsewhere", () => {
     assert.deepEqual(differing({ dmz: "" }), ["cards at"]);
     assert.deepEqual(differing({ more: "net2: virtio=BC:24:11:00:00:03,bridge=vmbr0" }), [
@@ -68,11 +83,13 @@ function helpersAt(site: object, done: string[], claim?: object): Helpers {
   const hands = {
     clearLock: (_: unknown, id: string) => done.push(`unlocks ${id}`),
     removeVolume: (_: unknown, name: string) => done.push(`removes ${name}`),
+    moveSlot: (_: unknown, from: string, to: string) => done.push(`takes ${from} to ${to}`),
   };
   const records = { claimOf: () => (claim === undefined ? undefined : { spec: claim }) };
-  const world = { sites: new Map([["east", site]]), records };
+  const world = { sites: new Map([["east", site]]), records, copies: [] };
+  const people = { delete: (name: string) => done.push(`deletes ${name}`) };
   // cast: what the remedies use of it.
-  return { world, hands, people: {} } as unknown as Helpers;
+  return { world, hands, people } as unknown as Helpers;
 }
 
 function vmWith(status: object): VirtualMachine {
@@ -113,13 +130,42 @@ describe("what people are asked to do", () => {
   };
 
   it("is to remove saved memory that nothing proves to be Berth's", () => {
-    assert.deepEqual(removed({ preflightNode: "pve1", node: "pve2" }), [`removes ${name}`]);
+    assert.deepEqual(removed({ node: "pve2" }), [`removes ${name}`]);
   });
 
   it("is never to remove what Berth can, nor what is not there", () => {
-    assert.throws(() => removed({ preflightNode: "pve2", node: "pve2" }), /Berth's to remove/);
     const volumes = [{ id: `local-zfs:${name}` }];
     assert.throws(() => removed({ node: "pve2", volumes }), /Berth's to remove/);
     assert.throws(() => removed({}, []), /nothing is called/);
+  });
+
+  const gone =
+    "The disk root was the machine's and is no longer attached to it: scsi0 is empty, and";
+  const own = `${gone} the VM does not have its volume local-zfs:vm-108-disk-0 (3Gi).`;
+  const where = `${own} Attached and not declared: scsi8 (local-zfs:vm-108-disk-5, 3Gi).`;
+  const answered = (said: string, config: Record<string, string>, by = "berth"): string[] => {
+    const done: string[] = [];
+    const found = { key: "k", vmid: "108", name: "vm-108-disk-5" };
+    const site = {
+      text: () => Object.values(config).join("\n"),
+      value: (_: string, slot: string) => config[slot],
+      guestVolumes: () => [found],
+      volumes: new Map([["k", { by }]]),
+    };
+    remedyAll([vmWith({ failure: { category: "Missing", message: said } })], helpersAt(site, done));
+    return done;
+  };
+
+  it("is to put a disk back that is in another slot, under another name", () => {
+    const scsi8 = "local-zfs:vm-108-disk-5,size=3G";
+    assert.deepEqual(answered(where, { scsi8 }), ["takes scsi8 to scsi0"]);
+    assert.deepEqual(answered(where, { scsi8 }, "person"), ["deletes db"]);
+    assert.throws(() => answered(own, { scsi8 }), /scsi8 has it/);
+  });
+
+  it("is nothing where a disk that is called Missing is there", () => {
+    const scsi9 = "local-zfs:vm-108-disk-0,size=3G";
+    assert.throws(() => answered(own, { scsi9 }), /108 has vm-108-disk-0/);
+    assert.throws(() => answered(own, { scsi0: scsi9 }), /scsi0 is not empty/);
   });
 });

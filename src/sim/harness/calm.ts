@@ -1,10 +1,12 @@
 import { annotations } from "../../api/index.ts";
 import type { VirtualMachine } from "../../api/index.ts";
 import type { Hands } from "./hands.ts";
+import { forgetUnused } from "./hands-disks.ts";
 import type { People } from "./people.ts";
 import type { Site } from "./site.ts";
 import { isProvable } from "./provable.ts";
 import { mayWait } from "./readiness.ts";
+import { isPassing } from "./shape.ts";
 import { Violation } from "./violation.ts";
 import type { World } from "./world.ts";
 
@@ -27,7 +29,14 @@ interface Stuck {
 type Answer = (() => void) | string;
 
 const remedies: Readonly<Record<string, (stuck: Stuck, helpers: Helpers) => Answer>> = {
-  Missing: ({ site, id, name }, { people }) => {
+  Missing: (stuck, helpers) => {
+    const { site, id, name, message } = stuck;
+    const { people, hands, world } = helpers;
+    // A copy of the installation recreated the VM and did not get to its disk.
+    const isUnfinished = world.copies.length > 0 && /^The disk \S+ was/.test(message);
+    if (isUnfinished) return () => hands.clear(site, id);
+    const disk = answerLost(stuck, helpers) ?? answerGone(stuck, helpers);
+    if (disk !== undefined) return disk;
     if (site.guests.get(id)?.by === "berth") return `${id} is there`;
     return () => people.change(name, { spec: { onMissing: "Recreate" } });
   },
@@ -38,7 +47,11 @@ const remedies: Readonly<Record<string, (stuck: Stuck, helpers: Helpers) => Answ
     const isEmpty = site.value(id, "name") === undefined;
     return () => (isEmpty ? hands.clear(site, id) : hands.clearLock(site, id));
   },
-  OrphanedVolumes: ({ site, id, message }, { hands, people }) => {
+  OrphanedVolumes: (stuck, helpers) => {
+    const { site, id, message } = stuck;
+    const { hands, people } = helpers;
+    const saved = /cannot be suspended today: .*(vm-\d+-state-suspend-[\d-]+)/.exec(message)?.[1];
+    if (saved !== undefined) return answerSaved(stuck, helpers, saved);
     // Somebody removed them, and says so.
     if (message.includes("suddenly not listed any more")) return () => people.retryAll();
     // Somebody took the machine away, with the disk that was to be handed over.
@@ -68,14 +81,45 @@ const remedies: Readonly<Record<string, (stuck: Stuck, helpers: Helpers) => Answ
   },
 };
 
+const lostDisk = /^The disk \S+ was .*: (\w+) is empty, .* its volume [^:\s]+:(\S+)/;
+
+/** A disk left its place: whoever put it into another one, under another name, puts it back. */
+function answerLost(stuck: Stuck, { hands, people }: Helpers): Answer | undefined {
+  const { site, id, name, message } = stuck;
+  const [isSaid, slot = "", volume = ""] = lostDisk.exec(message) ?? [];
+  if (isSaid === undefined) return undefined;
+  if (site.value(id, slot) !== undefined) return `${slot} is not empty`;
+  if ((site.text(id) ?? "").includes(`:${volume}`)) return `${id} has ${volume}`;
+  const away = ["scsi8", "scsi9"].find((one) => isBerths(stuck, site.value(id, one) ?? ""));
+  // It is no more: so is what the VM was made for.
+  if (away === undefined) return () => people.delete(name);
+  if (!message.includes(`${away} (`)) return `${away} has it`;
+  return () => hands.moveSlot({ site, id }, away, slot);
+}
+
+/** Somebody removed the volume of a disk: so is what the VM was made for. */
+function answerGone({ site, name, message }: Stuck, { people }: Helpers): Answer | undefined {
+  const lost = /its volume [^:\s]+:(\S+) no longer exists/.exec(message)?.[1];
+  if (lost === undefined) return undefined;
+  const isThere = [...site.guestVolumes()].some((volume) => volume.name === lost);
+  return isThere ? `${lost} is there` : () => people.delete(name);
+}
+
+/** Whether a disk of a machine is one that Berth made, whatever it is called. */
+function isBerths({ site, id }: Stuck, line: string): boolean {
+  const name = /^[^:]+:([^,]+)/.exec(line)?.[1];
+  return [...site.guestVolumes()].some((volume) => {
+    const isIt = volume.vmid === id && volume.name === name;
+    return isIt && site.volumes.get(volume.key)?.by === "berth";
+  });
+}
+
 /** Memory that a suspend saved has the name of the next one, and nothing proves that it is ours. */
 function answerSaved({ site, id }: Stuck, { world, hands }: Helpers, taken: string): Answer {
   const volume = [...site.guestVolumes()].find(({ name }) => name.includes(taken));
   if (volume === undefined) return `nothing is called ${taken}`;
-  const { preflightNode = "?", ...claim } = world.records.claimOf(site.name, id)?.spec ?? {};
-  // What appears on a node's own storage after Berth has listed it is its machine's.
-  const isSeen = volume.backing.startsWith(`${preflightNode}:`);
-  if (isSeen || isProvable(claim, volume)) return `${taken} is Berth's to remove`;
+  const claim = world.records.claimOf(site.name, id)?.spec ?? {};
+  if (isProvable(claim, volume)) return `${taken} is Berth's to remove`;
   return () => hands.removeVolume(site, volume.name);
 }
 
@@ -86,9 +130,44 @@ function answerConflict(stuck: Stuck, helpers: Helpers): Answer {
   const claim = world.records.claimOf(site.name, id)?.spec;
   if (claim !== undefined && claim.owner.name !== name) return () => people.delete(name);
   // It was so when it was said; if Berth goes on saying it, no remedy helps.
+  const volume = answerFollowed(stuck, helpers) ?? answerVolume(stuck, helpers);
+  if (volume !== undefined) return volume;
   const wasTaken = claim === undefined && message.includes(`The id ${id} belongs to`);
   if (wasTaken) return () => people.retryAll();
   return answerTaken(stuck, helpers, claim?.state === "Released");
+}
+
+/** A disk is to be destroyed that somebody renamed: Berth leaves that to a person. */
+function answerFollowed(stuck: Stuck, { hands }: Helpers): Answer | undefined {
+  const { site, id, message } = stuck;
+  const named = /Berth does not destroy its volume [^:\s]+:(\S+): /.exec(message)?.[1];
+  if (named === undefined) return undefined;
+  const isThere = [...site.guestVolumes()].some((volume) => volume.name === named);
+  if (!isThere) return `${named} is not there`;
+  return () => {
+    forgetUnused({ site, id }, named);
+    hands.removeVolume(site, named);
+  };
+}
+
+const misplaced =
+  /(?:in the place of the disk \S+ \(|of the disk \S+ as |attached to this VM already, as )(\w+)/;
+const usedAgain = /uses its name for another one|is not the one that was recorded/;
+
+/** A volume that is not Berth's is in a slot of its disks, or a disk of Berth's in another one. */
+function answerVolume(stuck: Stuck, { hands, people }: Helpers): Answer | undefined {
+  const { vm, site, id, name, message } = stuck;
+  // Nobody can take a disk off a VM that is suspended to disk: it is locked.
+  const isAsleep = misplaced.test(message) && site.value(id, "lock") === "suspended";
+  if (usedAgain.test(message) || isAsleep) {
+    // Berth never destroys the volume: people take it away, and the VM with it.
+    const isGoing = vm.metadata.deletionTimestamp !== undefined;
+    return () => (isGoing ? hands.clear(site, id) : people.delete(name));
+  }
+  const slot = misplaced.exec(message)?.[1];
+  if (slot === undefined) return undefined;
+  if (site.value(id, slot) === undefined) return `${slot} of ${id} is empty`;
+  return () => hands.moveSlot({ site, id }, slot);
 }
 
 /** Somebody else's machine has the id; or one of the same name let it go before it was whole. */
@@ -188,10 +267,37 @@ export function toldWaitMs(vms: readonly VirtualMachine[], nowMs: number): numbe
 export function demandSpec(vm: VirtualMachine, world: World): void {
   const { site, id } = placeOf(vm, world);
   const name = vm.metadata.name ?? "";
-  for (const { field, wanted, there } of pairsOf(vm, site, id)) {
+  if (vm.status?.hypervisor === undefined || vm.status.externalId === undefined) {
+    throw new Violation(9, `${name} is Ready, and does not say where its VM is`);
+  }
+  const text = withoutCopied(vm, site.text(id) ?? "", world);
+  for (const { field, wanted, there } of pairsOf(vm, { site, id, text })) {
     if (wanted === there) continue;
     throw new Violation(8, `${name} wants ${field} ${wanted}, and ${id} has ${there ?? "none"}`);
   }
+}
+
+/**
+ * A disk or NIC that only the spec of a copy of the installation declared stays where the copy
+ * acted, and so does what a VM had that was taken over: Berth reports what its own spec never
+ * named, and does not detach it.
+ */
+function withoutCopied({ metadata, status }: VirtualMachine, text: string, world: World): string {
+  const { hypervisor = "", externalId = "", undeclared = [] } = status ?? {};
+  const isTakenOver = world.sites.get(hypervisor)?.creates.get(externalId) !== metadata.uid;
+  if (world.copies.length === 0 && !isTakenOver) return text;
+  const known = world.records.claimOf(hypervisor, externalId)?.spec.volumes ?? [];
+  const devices = undeclared.flatMap(({ device, detail }) => {
+    // What becomes of a disk is said as soon as a spec names it.
+    const isSaid = known.some(({ id, onDelete }) => id === detail && onDelete !== undefined);
+    const isOwn = !isTakenOver && isSaid;
+    return isOwn ? [] : [device];
+  });
+  const isReported = (line: string): boolean => devices.some((one) => line.startsWith(`${one}:`));
+  return text
+    .split("\n")
+    .filter((line) => !isReported(line))
+    .join("\n");
 }
 
 interface Pair {
@@ -200,7 +306,13 @@ interface Pair {
   readonly there: string | undefined;
 }
 
-function pairsOf(vm: VirtualMachine, site: Site, id: string): Pair[] {
+interface ConfigOf {
+  readonly site: Site;
+  readonly id: string;
+  readonly text: string;
+}
+
+function pairsOf(vm: VirtualMachine, { site, id, text }: ConfigOf): Pair[] {
   const { metadata, spec } = vm;
   // A file does not tell what is suspended from what is stopped.
   const off = spec.powerState === "Running" ? "Stopped" : spec.powerState;
@@ -209,18 +321,23 @@ function pairsOf(vm: VirtualMachine, site: Site, id: string): Pair[] {
     { field: "the name", wanted: metadata.name ?? "", there: site.value(id, "name") },
     { field: "power", wanted: spec.powerState, there: power },
     // What waits for a restart is shown as such, and is not in the file yet.
-    ...(mayWait(vm) ? [] : hardwarePairs(spec, site.text(id) ?? "")),
+    ...(mayWait(vm) ? [] : hardwarePairs(vm, text)),
   ];
 }
 
 /** Fields of the spec beside what the configuration says of them. */
-export function hardwarePairs(spec: VirtualMachine["spec"], text: string): Pair[] {
+export function hardwarePairs(
+  { spec, status }: Pick<VirtualMachine, "spec" | "status">,
+  text: string,
+): Pair[] {
   const { cpu, memory, disks = [], networks = [] } = spec;
   const [config = ""] = text.split(/^\[/m);
   const valueOf = (key: string): string | undefined => {
     return new RegExp(`^${key}: (.*)$`, "m").exec(config)?.[1];
   };
   const present = disks.filter(({ state }) => state !== "Absent");
+  const names = new Set(present.map(({ name }) => name));
+  const own = (status?.disks ?? []).filter(({ name }) => names.has(name));
   return [
     { field: "cores", wanted: String(cpu?.cores), there: valueOf("cores") },
     {
@@ -231,7 +348,7 @@ export function hardwarePairs(spec: VirtualMachine["spec"], text: string): Pair[
     {
       field: "disks of",
       wanted: listed(present.map(({ size = "" }) => size.replace("Gi", "G"))),
-      there: listed(disksIn(config)),
+      there: listed(disksIn(config, new Set(own.map(({ volume }) => volume)))),
     },
     {
       field: "cards at",
@@ -241,11 +358,12 @@ export function hardwarePairs(spec: VirtualMachine["spec"], text: string): Pair[
   ];
 }
 
-/** The sizes of its disks; one that people put into it, by its place or its name, is theirs. */
-function disksIn(config: string): string[] {
-  const lines = [...config.matchAll(/^scsi\d+: .*$/gm)].map(([line]) => line);
-  const own = lines.filter((line) => !/^scsi9:|disk-9\b|media=cdrom/.test(line));
-  return own.map((line) => /size=(\w+)/.exec(line)?.[1] ?? "no size");
+/** The sizes of its disks. One that people put into it is theirs, unless the VM was adopted so. */
+function disksIn(config: string, own: ReadonlySet<string | undefined>): string[] {
+  const lines = [...config.matchAll(/^scsi\d+: ([^,\n]*).*$/gm)];
+  return lines
+    .filter(([line, volume]) => own.has(volume) || !isPassing(line))
+    .map(([line]) => /size=(\w+)/.exec(line)?.[1] ?? "no size");
 }
 
 function cardsIn(config: string): string[] {

@@ -22,9 +22,8 @@ export interface Passing {
 
 /** One seed in eight deletes what nothing declares, as soon as may be. */
 export function cleanUpOf(seed: number): CleanUp | undefined {
-  const dice = Dice.of(seed, "clean-up");
-  const cleanUp = { graceSeconds: dice.pick([60, 150, 150]), sweepSeconds: 60 };
-  return dice.chance(0.12) ? cleanUp : undefined;
+  if (!Dice.of(seed, "clean-up").chance(0.12)) return undefined;
+  return { graceSeconds: Dice.of(seed, "grace").pick([60, 150, 150]), sweepSeconds: 60 };
 }
 
 /** Law 8: what the policy lets go is gone, and of all else people have heard. */

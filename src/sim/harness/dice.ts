@@ -19,8 +19,31 @@ export class Dice {
     this.random = randomFor(seed, purpose);
   }
 
+  /** Decides nothing until it is turned to a purpose: who asks it now was not bound to one. */
+  rest(): void {
+    this.random = unnamed;
+  }
+
+  /**
+   * What is done later goes on with the purpose of now, whatever is decided meanwhile; and whatever
+   * it decides then, nobody else notices.
+   */
+  bind<Args extends unknown[]>(act: (...args: Args) => void): (...args: Args) => void {
+    const { random } = this;
+    return (...args) => {
+      const other = this.random;
+      this.random = random;
+      try {
+        act(...args);
+      } finally {
+        this.random = other;
+      }
+    };
+  }
+
+  /** What never happens costs no roll. */
   chance(probability: number): boolean {
-    return this.random.number() < probability;
+    return probability > 0 && this.random.number() < probability;
   }
 
   /** A whole number, both ends included. */
@@ -37,6 +60,30 @@ export class Dice {
     return from[Math.floor(this.random.number() * from.length)];
   }
 }
+
+/** Dice of one place, each with a name: one roll more under a name changes no other. */
+export class NamedDice {
+  readonly #seed: number;
+  readonly #place: string;
+  readonly #dice = new Map<string, Dice>();
+
+  constructor(seed: number, place: string) {
+    this.#seed = seed;
+    this.#place = place;
+  }
+
+  of(name: string): Dice {
+    const known = this.#dice.get(name) ?? Dice.of(this.#seed, `${this.#place} ${name}`);
+    this.#dice.set(name, known);
+    return known;
+  }
+}
+
+function asked(): never {
+  throw new Error("dice were asked that no step of the history has named");
+}
+
+const unnamed: Random = { number: asked, bytes: asked, uuid: asked };
 
 function randomFor(seed: number, purpose: string): Random {
   let mixed = Math.imul(seed, 0x9e37_79b1) ^ 0x51ed_270b;

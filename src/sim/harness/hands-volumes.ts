@@ -1,5 +1,10 @@
-import type { Found } from "./hands-disks.ts";
 import type { Site } from "./site.ts";
+
+/** A machine, and where it is. */
+export interface Found {
+  readonly site: Site;
+  readonly id: string;
+}
 
 /** A volume of somebody's own, under the id of a machine; false if there is one of that name. */
 export function putVolume({ site, id }: Found, backing: string, name: string): boolean {
@@ -10,7 +15,7 @@ export function putVolume({ site, id }: Found, backing: string, name: string): b
   const sizes = { sizeBytes: 1024 ** 3, usedBytes: 0, createdMs: 0 };
   volumes.push({ name, content: "images", format: "raw", vmid: Number(id), ...sizes });
   site.volumes.set(`${backing}/${name}`, { by: "person", uid: undefined });
-  site.touched();
+  site.touched(id);
   return true;
 }
 

@@ -1,6 +1,6 @@
 import type { Dice } from "./dice.ts";
-import { diskHands, type Found } from "./hands-disks.ts";
-import { moveVolumes, putVolume, takeVolume } from "./hands-volumes.ts";
+import { diskHands, moveSlot } from "./hands-disks.ts";
+import { moveVolumes, putVolume, takeVolume, type Found } from "./hands-volumes.ts";
 import { isProvable } from "./provable.ts";
 import type { Site } from "./site.ts";
 import type { World } from "./world.ts";
@@ -87,7 +87,7 @@ export class Hands {
     site.model.writeGuestFile(to, Number(id), text);
     moveVolumes(site, id, { from, to });
     site.moves.add(`${to}:${id}`);
-    site.touched();
+    site.touched(id);
     this.#say(site, `moves ${id} from ${from} to ${to}`);
     return found;
   }
@@ -107,13 +107,13 @@ export class Hands {
       edit: (found: Found) => this.#edit(found),
       stop: (found: Found) => this.#stop(found),
     };
-    const strike = (id: string, kind?: string): void => {
+    const strike = this.#dice.bind((id: string, kind?: string): void => {
       if (kind !== undefined && !kinds.test(kind)) return;
       if (!this.#isQuietHere(site, id)) return;
       wire.onBegin = undefined;
       wire.onGuarded = undefined;
       acts[act]({ site, id });
-    };
+    });
     if (this.#dice.chance(0.7)) wire.onBegin = strike;
     else wire.onGuarded = (id) => strike(id);
     this.#say(site, "waits for the last moment");
@@ -157,7 +157,7 @@ export class Hands {
 
   #stop({ site, id }: Found): void {
     if (site.isRunning(id)) site.model.killMachine(Number(id));
-    site.touched();
+    site.touched(id);
     this.#say(site, `stops ${id}`);
   }
 
@@ -173,7 +173,7 @@ export class Hands {
     );
     const node = site.model.cluster.nodeOfGuest(Number(id));
     if (node !== undefined) site.model.writeGuestFile(node, Number(id), text);
-    site.touched();
+    site.touched(id);
     this.#say(site, `changes the cores of ${id}`);
   }
 
@@ -185,7 +185,7 @@ export class Hands {
     if (site.value(id, "lock") !== undefined) return;
     site.model.setLock(Number(id), "backup");
     site.backups.add(id);
-    site.touched();
+    site.touched(id);
     this.#say(site, `locks ${id} for a backup`);
     const finish = (): void => {
       if (site.value(id, "lock") !== "backup") return;
@@ -193,7 +193,7 @@ export class Hands {
       if (!site.model.cluster.isQuorate()) return void this.#world.clock.after(5_000, finish);
       site.model.setLock(Number(id), undefined);
       site.backups.delete(id);
-      site.touched();
+      site.touched(id);
       this.#say(site, `has the backup of ${id}`);
     };
     this.#world.clock.after(this.#dice.between(2_000, 90_000), finish);
@@ -238,7 +238,7 @@ export class Hands {
       const isHere = spec.hypervisor.name === site.name && spec.state === "Bound";
       const isAsked = vms.get(`${namespace}/${name}`)?.spec.onMissing === "Recreate";
       const isGone = site.text(spec.externalId) === undefined;
-      return isHere && isGone && !isAsked && spec.everStood ? [spec.externalId] : [];
+      return isHere && isGone && !isAsked && spec.everExisted ? [spec.externalId] : [];
     });
   }
 
@@ -254,7 +254,7 @@ export class Hands {
     const name = `vm-${id}-disk-9`;
     if (!putVolume({ site, id }, backing, name)) return;
     site.model.writeGuestFile(node, Number(id), `${text}scsi9: local-zfs:${name},size=1G\n`);
-    site.touched();
+    site.touched(id);
     this.#say(site, `attaches the disk ${name} to ${id}`);
   }
 
@@ -268,6 +268,12 @@ export class Hands {
     if (done === undefined) return;
     this.didUnseen = true;
     this.#say(found.site, done);
+  }
+
+  /** What a remedy asks of a person: a disk off its slot, or into another one. */
+  moveSlot({ site, id }: Found, from: string, to?: string): void {
+    moveSlot({ site, id }, from, to);
+    this.#say(site, `takes ${from} of ${id} ${to === undefined ? "off" : `to ${to}`}`);
   }
 
   /** Somebody has high availability watch over a machine, for a while or for good. */
@@ -373,7 +379,7 @@ export class Hands {
   }
 
   #hasStood(site: Site, id: string): boolean {
-    return this.#world.records.claimOf(site.name, id)?.spec.everStood === true;
+    return this.#world.records.claimOf(site.name, id)?.spec.everExisted === true;
   }
 
   #isClaimed(site: Site, id: string): boolean {

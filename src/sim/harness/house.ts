@@ -16,7 +16,7 @@ import { NetworkError } from "../../client/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { WireRequest, WireResponse } from "../../kernel/wire.ts";
 import { createMemoryDisk, openStore, type MemoryDisk, type Store } from "../../store/index.ts";
-import type { Dice } from "./dice.ts";
+import type { NamedDice } from "./dice.ts";
 import type { Records } from "./records.ts";
 
 // They hold nothing that a history changes, and take long to make.
@@ -28,8 +28,10 @@ const authorizer = createRoleAuthorizer();
 
 export interface HouseOptions {
   readonly clock: Clock;
-  readonly dice: Dice;
+  readonly dice: NamedDice;
   readonly records: Records;
+  /** A disk that has something already; absent: an empty one. */
+  readonly disk?: MemoryDisk;
   /** Told when it was started and answers. */
   readonly onOpen: () => void;
 }
@@ -49,9 +51,10 @@ export class House {
   constructor(options: HouseOptions) {
     this.#options = options;
     const { clock, dice } = options;
-    this.disk = createMemoryDisk({
-      flush: (complete) => void clock.after(dice.between(0, 2), complete),
-    });
+    const flush = (complete: () => void): void => {
+      void clock.after(dice.of("flush").between(0, 2), complete);
+    };
+    this.disk = options.disk ?? createMemoryDisk({ flush });
   }
 
   get isOpen(): boolean {
@@ -63,7 +66,7 @@ export class House {
     const { records, dice } = this.#options;
     const store = await openStore({ journal: this.disk.open(), clock });
     records.follow(store);
-    const { random } = dice;
+    const { random } = dice.of("server");
     const environment = { store, catalogue, clock, random, runnerOf };
     const server = createApiServer({
       catalogue,
@@ -89,7 +92,7 @@ export class House {
 
   /** The power fails, in the middle of a write if there is one. */
   crash(): void {
-    this.disk.crash({ tear: this.#options.dice.pick([0, 0.5, 1]) });
+    this.disk.crash({ tear: this.#options.dice.of("tear").pick([0, 0.5, 1]) });
     this.#open = undefined;
   }
 

@@ -51,6 +51,9 @@ describe("the law of how much goes on at once", () => {
 
   it("counts a machine once, and every clone", () => {
     assert.deepEqual(counted(["qmreboot:1", "qmstart:1", "qmstart:2"]), ["qmstart:1", "qmstart:2"]);
+    assert.deepEqual(counted(["qmconfig:1", "imgdel:1@local-zfs"]), ["imgdel:1@local-zfs"]);
+    const others = ["qmconfig:1", "imgdel:2@local-zfs", "imgdel:local"];
+    assert.deepEqual(counted(others), others);
     assert.deepEqual(counted(["qmclone:9", "qmclone:9"]), ["qmclone:9", "qmclone:9"]);
   });
 

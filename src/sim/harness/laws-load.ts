@@ -53,7 +53,7 @@ const knownMs = 62_000;
  * and workers of the high availability manager. What nobody remembers counts no more, because
  * nobody can know of it; nor does an upload that takes minutes, because its task names no machine:
  * whoever began it may be dead. One machine's work counts once, as a restart and the start that it
- * makes.
+ * makes, or the removal of a volume beside a request that arrived twice: the machine has one slot.
  */
 export function workersOf(
   processes: readonly ProcessOf[],
@@ -74,10 +74,15 @@ export function workersOf(
   const pids = new Set(own.map(({ pid }) => pid));
   // A clone bears the id of its source, of which there may be several.
   const keyOf = ({ name, pid }: ProcessOf): unknown => {
-    return name.startsWith("qmclone:") ? pid : name.split(":")[1];
+    return name.startsWith("qmclone:") ? pid : aboutOf(name);
   };
   const known = workers.filter(({ pid }) => pids.has(pid));
   return [...new Map(known.map((worker) => [keyOf(worker), worker])).values()];
+}
+
+/** What a task is about, by its name; that which removes a volume names its storage too. */
+export function aboutOf(name: string): string {
+  return /:(\d+(?=@)|[^:]*)/.exec(name)?.[1] ?? "";
 }
 
 function demandAtMost(most: number, work: readonly Work[], where: string): void {

@@ -1,5 +1,6 @@
 import type { Claim, VirtualMachine } from "../../api/index.ts";
 import { Patience } from "./laws-retry.ts";
+import { chosenNames, isNamed, isProvable } from "./provable.ts";
 import { isPaused, isReady, isSaidReady } from "./readiness.ts";
 import { isHeld, type ClaimChange, type Records, type VmChange } from "./records.ts";
 import type { Site } from "./site.ts";
@@ -8,12 +9,16 @@ import type { Wire } from "./wire.ts";
 
 /** How old an observation may be when it is written down: a slow reply, and the steps after it. */
 const observationMs = 120_000;
+/** What a configuration says of a size is rounded. */
+const roundingBytes = 1024 ** 2;
 
 export interface ObjectLawsOptions {
   readonly records: Records;
   readonly sites: ReadonlyMap<string, Site>;
   readonly wires: ReadonlyMap<string, Wire>;
   readonly nowMs: () => number;
+  /** What other lives of the installation keep. */
+  readonly others?: () => readonly Records[];
 }
 
 /** The laws that are checked when an object was written, and before its writer is answered. */
@@ -53,8 +58,8 @@ export class ObjectLaws {
   }
 
   /** The volumes of its disks that say Retain, whatever they will be called. */
-  #noteStaying({ metadata, status }: VirtualMachine): void {
-    const { hypervisor = "", externalId = "", disks = [] } = status ?? {};
+  #noteStaying({ metadata, spec, status }: VirtualMachine): void {
+    const { hypervisor = spec.hypervisorRef.name, externalId = "", disks = [] } = status ?? {};
     const site = this.#options.sites.get(hypervisor);
     for (const { name, volume = "" } of disks) {
       const found = site?.volumesNamed(volume, externalId) ?? [];
@@ -64,7 +69,7 @@ export class ObjectLaws {
 
   /** Law 4: a disk that says Retain to the end outlives its machine. */
   #demandKept({ metadata, spec, status }: VirtualMachine): void {
-    const site = this.#options.sites.get(status?.hypervisor ?? "");
+    const site = this.#options.sites.get(status?.hypervisor ?? spec.hypervisorRef.name);
     for (const { name, onDelete } of spec.disks ?? []) {
       const noted = this.#staying.get(stayKey(metadata, name)) ?? [];
       this.#staying.delete(stayKey(metadata, name));
@@ -78,20 +83,39 @@ export class ObjectLaws {
   atClaimChange({ before, after }: ClaimChange): void {
     if (before === undefined) return;
     const wasHeld = isHeld(before.spec);
-    if (wasHeld && (after === undefined || after.spec.state === "Quarantined")) {
-      this.#demandAbsence(before);
+    if (after === undefined || !isHeld(after.spec)) {
+      if (wasHeld) this.#atGivenUp(before, after);
+      return;
     }
-    if (after === undefined || !isHeld(after.spec)) return;
     if (wasHeld) demandSameOwner(before, after);
-    else this.#demandRested(before);
+    else if (!this.#wasThere(after)) this.#demandRested(before);
+  }
+
+  #atGivenUp(before: Claim, after: Claim | undefined): void {
+    if (after?.spec.state !== "Released") this.#demandAbsence(before);
+    this.#noteAwaited(before);
+    const [site] = this.#placeOf(before.spec.hypervisor.name);
+    for (const key of resizedOn(site, before.spec)) this.#options.records.resized.add(key);
+  }
+
+  /** A VM of Berth's exists under the id: it is taken over or destroyed. It may go meanwhile. */
+  #wasThere({ spec: { externalId, hypervisor, everExisted } }: Claim): boolean {
+    const [site] = this.#placeOf(hypervisor.name);
+    site.survey();
+    if (site.guests.get(externalId)?.by === "berth") return true;
+    return everExisted && site.wasThereWithin(externalId, observationMs);
   }
 
   /** The object is gone: so is what was made for it, or somebody else knows of it. */
   #demandNothingLeft({ metadata }: VirtualMachine): void {
-    const { sites, records } = this.#options;
+    const { sites, records, others } = this.#options;
+    const ledgers = [records, ...(others?.() ?? [])];
     for (const site of sites.values()) {
       for (const id of site.guestsOf(metadata.uid ?? "")) {
-        if (records.claimOf(site.name, id)?.spec.state === "Released") continue;
+        const claims = ledgers.map((one) => one.claimOf(site.name, id));
+        if (claims.some((claim) => claim?.spec.state === "Released")) continue;
+        // A copy of the installation knows it: people remove that with the copy.
+        if (claims.slice(1).some((claim) => claim !== undefined && isHeld(claim.spec))) continue;
         const what = `${metadata.name} is gone and its machine ${id} on ${site.name} is not`;
         throw new Violation(2, what);
       }
@@ -116,6 +140,18 @@ export class ObjectLaws {
     }
   }
 
+  /**
+   * A volume is allocated without a task, for as long as the server takes: when nothing was heard
+   * of it within the window of its request, its Claim is given up, and it may still come.
+   */
+  #noteAwaited({ spec: { allocation, hypervisor } }: Claim): void {
+    const { records } = this.#options;
+    const there = [...this.#placeOf(hypervisor.name)[0].guestVolumes()];
+    for (const id of chosenNames(allocation)) {
+      if (!there.some(({ name }) => isNamed(id, name))) records.awaited.add(id);
+    }
+  }
+
   #placeOf(name: string): readonly [Site, Wire] {
     const site = this.#options.sites.get(name);
     const wire = this.#options.wires.get(name);
@@ -123,7 +159,10 @@ export class ObjectLaws {
     return [site, wire];
   }
 
-  /** What the late requests of an earlier machine may hit must not be somebody else's. */
+  /**
+   * What the late requests of an earlier VM may hit must not be somebody else's new VM. One that
+   * exists under the id already, as such a request made it, is claimed to be adopted or destroyed.
+   */
   #demandRested({ spec }: Claim): void {
     const { state, quarantineUntil = "", externalId } = spec;
     if (state !== "Quarantined" || Date.parse(quarantineUntil) <= this.#options.nowMs()) return;
@@ -144,13 +183,13 @@ export class ObjectLaws {
   }
 
   /** When somebody was last told how its machine is. */
-  #lookedMs({ status }: VirtualMachine): number {
-    const { externalId = "", hypervisor = "" } = status ?? {};
+  #lookedMs({ spec, status }: VirtualMachine): number {
+    const { externalId = "", hypervisor = spec.hypervisorRef.name } = status ?? {};
     return this.#options.wires.get(hypervisor)?.lookedMs.get(externalId) ?? -Infinity;
   }
 
   #demandSeen(vm: VirtualMachine): void {
-    const { externalId = "", hypervisor = "" } = vm.status ?? {};
+    const { externalId = "", hypervisor = vm.spec.hypervisorRef.name } = vm.status ?? {};
     const site = this.#options.sites.get(hypervisor);
     const name = vm.metadata.name;
     const power = vm.spec.powerState === "Running" ? "Running" : "Stopped";
@@ -162,8 +201,11 @@ export class ObjectLaws {
   }
 
   #demandGone(vm: VirtualMachine): void {
-    const { externalId = "", hypervisor = "" } = vm.status ?? {};
+    const disk = missingDisk(vm);
+    if (disk !== undefined) return demandLost(vm, disk);
+    const { externalId = "", hypervisor = vm.spec.hypervisorRef.name } = vm.status ?? {};
     const site = this.#options.sites.get(hypervisor);
+    demandNothingClaimed(vm);
     if (site?.wasAbsentWithin(externalId, observationMs) !== false) return;
     throw new Violation(7, `${vm.metadata.name} is called Missing and ${externalId} is there`);
   }
@@ -178,6 +220,22 @@ export function demandReached(vm: VirtualMachine, lookedMs: number): void {
   if (failure?.category !== "NetworkError" || !isSaidReady(vm)) return;
   if (lookedMs >= Date.parse(failure.lastAt)) return;
   throw new Violation(7, `${vm.metadata.name} is Ready, and says: ${failure.message}`);
+}
+
+/**
+ * Volumes of a Claim that have another size than it says: somebody made them larger, and nobody saw
+ * them in their place since. A free name is used again, so nothing proves that they are the same.
+ */
+function resizedOn(site: Site, claim: Claim["spec"]): string[] {
+  const { volumes = [] } = claim;
+  return [...site.guestVolumes()]
+    .filter((volume) => isProvable(claim, volume))
+    .filter(({ name, volume: { sizeBytes } }) => {
+      const { size, growsTo = size } = volumes.find(({ id }) => isNamed(id, name)) ?? {};
+      const isThat = (said: string): boolean => Math.abs(Number(said) - sizeBytes) < roundingBytes;
+      return size !== undefined && ![size, growsTo ?? size].some(isThat);
+    })
+    .map(({ key }) => `${site.name} ${key}`);
 }
 
 function isSameStatus(before: VirtualMachine | undefined, after: VirtualMachine): boolean {
@@ -223,6 +281,28 @@ function isLeaving({ metadata }: VirtualMachine): boolean {
 
 function stayKey({ uid = "" }: VirtualMachine["metadata"], disk: string): string {
   return `${uid} ${disk}`;
+}
+
+/** Law 7: of a VM that does not exist nothing was observed, so its status says nothing of it. */
+function demandNothingClaimed({ metadata, status = {} }: VirtualMachine): void {
+  const { powerState, addresses, disks, networks, conditions = [] } = status;
+  const fields = Object.entries({ powerState, addresses, disks, networks });
+  const runs = conditions.some(({ type, status: is }) => type === "Running" && is === "True");
+  const claimed = fields.flatMap(([name, value]) => (value === undefined ? [] : [name]));
+  if (runs) claimed.push("Running");
+  if (claimed.length === 0) return;
+  throw new Violation(7, `${metadata.name} is called Missing and shows ${claimed.join(", ")}`);
+}
+
+/** Also a disk of a VM that exists is called Missing. */
+function missingDisk({ status }: VirtualMachine): string | undefined {
+  return /^The disk (\S+) was the machine's/.exec(status?.failure?.message ?? "")?.[1];
+}
+
+/** Law 7: a disk that is called Missing is not shown as attached. */
+function demandLost({ metadata, status }: VirtualMachine, disk: string): void {
+  if (status?.disks?.some(({ name }) => name === disk) !== true) return;
+  throw new Violation(7, `${metadata.name} calls its disk ${disk} Missing, and shows it`);
 }
 
 function isMissing({ status }: VirtualMachine): boolean {

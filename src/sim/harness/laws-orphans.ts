@@ -4,6 +4,7 @@ import type { PveRequest } from "../../drivers/proxmox/index.ts";
 import type { Change } from "../../store/index.ts";
 import { isDestroy } from "./laws.ts";
 import { isHeld, type ObjectChange, type Records } from "./records.ts";
+import { isStatusLost } from "./lost-status.ts";
 import type { GuestVolume, Site } from "./site.ts";
 import { Violation } from "./violation.ts";
 import { subjectOf } from "./wire.ts";
@@ -36,6 +37,8 @@ export class OrphanLaws {
   readonly #declared = new Set<string>();
   /** What people said is to be kept, by its place: the very thing, whatever Orphan tells of it. */
   readonly #kept = new Map<string, object>();
+  /** What was under way when somebody took an Orphan's status away, by uid. */
+  readonly #lost = new Map<string, number>();
   /** When Berth last said that suddenly much less is there, by hypervisor. */
   readonly #suspicious = new Map<string, number>();
 
@@ -78,6 +81,7 @@ export class OrphanLaws {
   /** Laws 4 and 5, at every change of an Orphan. */
   atOrphanChange({ before, after }: ObjectChange<Orphan>): void {
     if (after === undefined) return;
+    this.#noteLost({ before, after });
     this.#hearDecision(before, after);
     const { operation } = after.status ?? {};
     if (operation === undefined || operation.id === before?.status?.operation?.id) return;
@@ -85,6 +89,12 @@ export class OrphanLaws {
     else if (after.spec.decision !== "Adopt") {
       throw new Violation(5, `${tell(after)} is let go, and nobody decided that`);
     }
+  }
+
+  #noteLost(change: ObjectChange<Orphan>): void {
+    const { before } = change;
+    if (before?.status?.operation === undefined || !isStatusLost(change)) return;
+    this.#lost.set(before.metadata.uid ?? "", this.#options.nowMs());
   }
 
   /** A person's word counts for the thing, until a person says something else. */
@@ -200,12 +210,17 @@ export class OrphanLaws {
   #actingOn({ name }: Site, request: PveRequest): Orphan | undefined {
     const id = subjectOf(request);
     const path = decodeURIComponent(request.path);
-    return [...this.#options.records.orphans.values()].find(({ spec, status }) => {
-      const { hypervisor, kind, externalId } = spec;
-      if (hypervisor !== name || status?.operation === undefined) return false;
+    return [...this.#options.records.orphans.values()].find((orphan) => {
+      const { hypervisor, kind, externalId } = orphan.spec;
+      if (hypervisor !== name || !this.#hasIntent(orphan)) return false;
       const isMachine = (kind === "Machine" || kind === "Husk") && externalId === id;
       return isMachine || (kind === "Volume" && path.endsWith(externalId));
     });
+  }
+
+  #hasIntent({ metadata, status }: Orphan): boolean {
+    const lostMs = this.#lost.get(metadata.uid ?? "") ?? -Infinity;
+    return status?.operation !== undefined || lostMs > this.#options.nowMs() - choiceMs;
   }
 
   /** Whether an Orphan tells of what an id is held for, while its object is gone. */

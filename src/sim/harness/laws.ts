@@ -1,6 +1,8 @@
 import type { ClaimSpec, Orphan, VirtualMachine } from "../../api/index.ts";
 import type { PveRequest } from "../../drivers/proxmox/index.ts";
-import { demandSlots, workersOf } from "./laws-load.ts";
+import { FileLaws, isDownload } from "./laws-files.ts";
+import { aboutOf, demandSlots, workersOf } from "./laws-load.ts";
+import type { Forgetting } from "./program.ts";
 import { isReady } from "./readiness.ts";
 import { isHeld, type Records } from "./records.ts";
 import type { Origin, Site } from "./site.ts";
@@ -13,10 +15,29 @@ const stormMs = 600_000;
 const stormMost = 24;
 /** And so are more calls of one cluster, or of the API by one program, reads and all. */
 const callsMs = 60_000;
-const callsMost = 800;
-const asksMost = 480;
+const callLimits: CallLimits = { callsMost: 800, asksMost: 480 };
+/**
+ * Who remembers nothing lists all objects and connects again before its turns. Half as much again
+ * as the most in a hundred such histories; turns that follow each other without a pause make more.
+ */
+const forgetfulLimits: CallLimits = { callsMost: 2_400, asksMost: 2_700 };
 /** For how long a person's word that a disk may go counts: it may be undone while it is done. */
 const wordMs = 300_000;
+
+/** What was begun before an object lost its status may be sent for so long. */
+const lostIntentMs = 60_000;
+/** As long as a task takes at most. */
+const lostSlotsMs = 10 * 60_000;
+
+/** How often a cluster is called, and the API asked by one program, within a minute. */
+interface CallLimits {
+  readonly callsMost: number;
+  readonly asksMost: number;
+}
+
+export function callLimitsOf(amnesia: Forgetting): CallLimits {
+  return amnesia === "none" ? callLimits : forgetfulLimits;
+}
 
 /** Who sends something, and for how long the kinds have been going away. */
 export interface Moment {
@@ -37,6 +58,14 @@ export class Laws {
   readonly #called = new Map<string, number[]>();
   /** When a disk was last declared to go, by the object's uid and the disk's name. */
   readonly #words = new Map<string, number>();
+  /** When an object lost its status with an open operation, by its uid. */
+  readonly #lostMs = new Map<string, number>();
+  readonly files: FileLaws;
+  callLimits = callLimitsOf("none");
+  /** Whether two lives have work under way: neither knows the slots of the other. */
+  isShared: () => boolean = () => false;
+  /** What other lives keep. */
+  others: () => readonly Records[] = () => [];
   /** The open operation of an Orphan that a request belongs to; throws where it is not allowed. */
   orphanOf: (site: Site, request: PveRequest, what: () => string) => Orphan | undefined = () =>
     undefined;
@@ -45,14 +74,15 @@ export class Laws {
     this.#records = records;
     this.#sites = sites;
     this.#nowMs = nowMs;
+    this.files = new FileLaws(records, nowMs);
   }
 
   /** Law 4: a machine that once stood goes only when its object is deleted, and says so. */
   whenGone(site: Site, id: string, { uid }: Origin): void {
     const claim = this.#records.claimOf(site.name, id)?.spec;
-    if (claim?.role === "Keeper") return demandEmpty(site, claim);
+    if (claim?.role === "DiskHolder") return demandEmpty(site, claim);
     const vm = this.#vmOf(uid);
-    if (claim?.everStood !== true || claim.owner.uid !== uid || vm === undefined) return;
+    if (claim?.everExisted !== true || claim.owner.uid !== uid || vm === undefined) return;
     const what = `the machine ${id} of ${vm.metadata.name} on ${site.name} was destroyed`;
     if (vm.metadata.deletionTimestamp === undefined) {
       throw new Violation(4, `${what}, and nobody deletes it`);
@@ -63,7 +93,7 @@ export class Laws {
   /** Law 4, of a disk: with its machine, or because it was declared to go. */
   whenVolumeGone(site: Site, name: string): void {
     for (const { spec } of this.#records.claims.values()) {
-      if (spec.hypervisor.name !== site.name || !spec.everStood) continue;
+      if (spec.hypervisor.name !== site.name || !spec.everExisted) continue;
       const volume = spec.volumes?.find(({ id }) => id.endsWith(`:${name}`));
       const vm = this.#vmOf(spec.owner.uid);
       if (volume?.role !== "Disk" || vm === undefined) continue;
@@ -95,8 +125,14 @@ export class Laws {
     }
   }
 
+  /** Somebody took the status away: what was begun by then had its intent. */
+  loseStatus({ metadata, status }: VirtualMachine): void {
+    if (status?.operation !== undefined) this.#lostMs.set(metadata.uid ?? "", this.#nowMs());
+  }
+
   /** Laws 3, 4, 5 and 6: whose it is and what for is on the disk, and who sends it leads. */
   beforeEffect(site: Site, request: PveRequest, { sender, kindsGoMs }: Moment): void {
+    if (isDownload(request)) this.files.beforeDownload(site, request);
     const id = subjectOf(request);
     if (id === undefined) return;
     const what = (): string => `${nameOf(request)} on ${site.name} was sent`;
@@ -108,6 +144,7 @@ export class Laws {
     // A keeper that gave its disk back is empty, and goes whatever becomes of the kinds.
     demandGentle(request, this.#isKeeper(site, id) ? 0 : kindsGoMs, what);
     demandOwn(request, site.guests.get(id), what);
+    demandNamed(request, this.#records.claimOf(site.name, id)?.spec, what);
     if (isCreate(request)) {
       if (!this.#isKeeper(site, id)) this.#demandWish(owner, what);
       site.creates.set(id, owner.uid ?? "");
@@ -144,13 +181,15 @@ export class Laws {
   /** Law 6: a cluster is asked only so often. */
   atCall({ name }: Site): void {
     const calls = this.#noteIn(this.#called, name, callsMs);
-    if (calls > callsMost) throw new Violation(6, `${name} was called ${calls} times in a minute`);
+    if (calls > this.callLimits.callsMost)
+      throw new Violation(6, `${name} was called ${calls} times in a minute`);
   }
 
   /** Law 6: and a program asks the API only so often. */
   atAsk(program: string): void {
     const asks = this.#noteIn(this.#called, program, callsMs);
-    if (asks > asksMost) throw new Violation(6, `${program} asked ${asks} times in a minute`);
+    if (asks > this.callLimits.asksMost)
+      throw new Violation(6, `${program} asked ${asks} times in a minute`);
   }
 
   /** Counts what happened within so long, with what happens now. */
@@ -164,7 +203,8 @@ export class Laws {
   }
 
   #isKeeper(site: Site, id: string): boolean {
-    return this.#records.claimOf(site.name, id)?.spec.role === "Keeper";
+    const all = [this.#records, ...this.others()];
+    return all.some((records) => records.claimOf(site.name, id)?.spec.role === "DiskHolder");
   }
 
   #vmOf(uid: string | undefined): VirtualMachine | undefined {
@@ -175,12 +215,16 @@ export class Laws {
 
   #holderOf(site: Site, id: string): ClaimSpec["owner"] | undefined {
     const claim = this.#records.claimOf(site.name, id)?.spec;
-    return claim !== undefined && isHeld(claim) ? claim.owner : undefined;
+    // While it is Pending nothing may be sent.
+    const isHolder = claim !== undefined && isHeld(claim) && claim.preflight !== "Pending";
+    return isHolder ? claim.owner : undefined;
   }
 
   #hasIntent({ namespace, name, uid }: ClaimSpec["owner"]): boolean {
     const vm = this.#records.vms.get(`${namespace}/${name}`);
-    return vm?.metadata.uid === uid && vm?.status?.operation !== undefined;
+    if (vm === undefined || vm.metadata.uid !== uid) return false;
+    const lostMs = this.#lostMs.get(uid ?? "") ?? -Infinity;
+    return vm.status?.operation !== undefined || lostMs > this.#nowMs() - lostIntentMs;
   }
 
   /** Laws 1, 3 and 6, after every event that changed something on a cluster. */
@@ -189,7 +233,7 @@ export class Laws {
     for (const site of this.#sites.values()) {
       if (!site.survey()) continue;
       isChanged = true;
-      this.#demandSlots(site);
+      if (!this.isShared()) this.#demandSlots(site);
     }
     if (isChanged) this.#demandOneEach();
   }
@@ -201,7 +245,14 @@ export class Laws {
     const tasks = state.nodes.flatMap((node) => node.tasks);
     const nowMs = model.cluster.clock.nowMs();
     const workers = workersOf(processes.list(), { tasks, user, nowMs });
-    demandSlots(name, workers, { limits, volumes: state.volumes });
+    const counted = workers.filter(({ name: work }) => !this.#isForgotten(name, work));
+    demandSlots(name, counted, { limits, volumes: state.volumes });
+  }
+
+  /** Which slots a task has is in the status of its VM. Without it laws 1 to 4 hold. */
+  #isForgotten(site: string, work: string): boolean {
+    const { uid = "" } = this.#records.claimOf(site, aboutOf(work))?.spec.owner ?? {};
+    return (this.#lostMs.get(uid) ?? -Infinity) > this.#nowMs() - lostSlotsMs;
   }
 
   #demandOneEach(): void {
@@ -241,6 +292,15 @@ function demandOwn(request: PveRequest, guest: Origin | undefined, what: () => s
   const isMachine = /\/qemu\/\d+/.test(request.path);
   if (isGuarded || !isMachine || guest?.by !== "person") return;
   throw new Violation(3, `${what()}, and what stands there is somebody else's`);
+}
+
+/** Law 5: the name of a volume is in the Claim before the volume is asked for. */
+function demandNamed(request: PveRequest, claim: ClaimSpec | undefined, what: () => string): void {
+  const { method, path, params } = request;
+  if (method !== "POST" || !path.endsWith("/content")) return;
+  const { volume = "", settledAt } = claim?.allocation ?? {};
+  const isNamed = volume.endsWith(String(params?.["filename"])) && settledAt === undefined;
+  if (!isNamed) throw new Violation(5, `${what()}, and the Claim does not have its name`);
 }
 
 export function isDestroy({ method, path }: PveRequest): boolean {

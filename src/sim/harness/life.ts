@@ -66,6 +66,7 @@ export class Life {
     return {
       nowMs: () => clock.nowMs(),
       monotonicMs: () => clock.monotonicMs(),
+      bootId: clock.bootId,
       after: (ms, then) => this.#after(ms, then),
     };
   }

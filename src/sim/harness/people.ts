@@ -1,11 +1,12 @@
 import { secretResource } from "../../api/builtin/index.ts";
-import { annotations, hypervisorKind, virtualMachineKind } from "../../api/index.ts";
+import { annotations, hypervisorKind, virtualMachineKind, vmImageKind } from "../../api/index.ts";
 import type { VirtualMachine, WrittenVirtualMachineSpec } from "../../api/index.ts";
 import type { Client } from "../../client/index.ts";
 import type { Dice } from "./dice.ts";
 import { canary } from "./laws-secrets.ts";
 import { isPaused } from "./readiness.ts";
 import type { Site } from "./site.ts";
+import { webImage, webImageName } from "./web-images.ts";
 import { credentialsOf, type World } from "./world.ts";
 
 const gib = "Gi";
@@ -15,6 +16,9 @@ export const chosenIds = ["300", "301"] as const;
 
 /** Always of one size: a disk that comes back can be as it was. */
 const dataDisk = { name: "data", size: "3Gi" };
+
+/** What is not left to chance. */
+type Said = Partial<Pick<WrittenVirtualMachineSpec, "externalId" | "source" | "hypervisorRef">>;
 
 interface Declared {
   readonly name: string;
@@ -36,17 +40,45 @@ export class People {
   }
 
   /** A machine under a name that is free; nothing if all are taken. Answers what was declared. */
-  declare(said: Pick<WrittenVirtualMachineSpec, "externalId"> = {}): Declared | undefined {
+  declare(said: Said = {}): Declared | undefined {
     const free = vmNames.filter((name) => {
       return this.vm(name) === undefined && !this.#declaring.has(name);
     });
     const name = this.#dice.pickAny(free);
     if (name === undefined) return undefined;
-    const spec = { ...this.#newSpec(), ...said };
+    const spec: WrittenVirtualMachineSpec = { ...this.#newSpec(), ...said };
     this.#declaring.add(name);
     this.#world.clock.after(5_000, () => this.#declaring.delete(name));
     this.#create(name, spec);
     return { name, spec };
+  }
+
+  /** A machine on this very cluster, from its image if it takes any. */
+  declareOn({ name, release }: Site, image = `debian-${name}`): void {
+    const source = release === "7.4" ? { blank: {} } : { image: { name: image } };
+    this.declare({ hypervisorRef: { name }, source });
+  }
+
+  /** An image that the cluster has to fetch. */
+  declareImage({ name }: Site): void {
+    if (this.#world.records.images.has(`default/${webImageName(name)}`)) return;
+    this.ask(`declares the image ${webImageName(name)}`, (client) => {
+      return client.of(vmImageKind).create(webImage(name));
+    });
+  }
+
+  /** Those that were fetched; true if there are none any more. */
+  deleteImages(): boolean {
+    const names = [...this.#world.sites.keys()].map((site) => webImageName(site));
+    const { images } = this.#world.records;
+    const left = names.filter((name) => images.has(`default/${name}`));
+    for (const name of left) {
+      if (images.get(`default/${name}`)?.metadata.deletionTimestamp !== undefined) continue;
+      this.ask(`deletes the image ${name}`, (client) => {
+        return client.of(vmImageKind).delete({ namespace: "default", name });
+      });
+    }
+    return left.length === 0;
   }
 
   #create(name: string, spec: WrittenVirtualMachineSpec): void {
@@ -79,14 +111,14 @@ export class People {
 
   pause(): void {
     const name = this.#any()?.metadata.name;
-    if (name !== undefined) this.#pause(name);
+    if (name !== undefined) this.pauseFor(name, this.#pauseMs());
   }
 
   /** In the middle of some work, best of all of what takes something away or back. */
   pauseUnderWay(): void {
     const working = [...this.#world.records.vms.values()].filter(isUnderWay);
     const vm = this.#dice.pickAny(working.filter(isUndoing)) ?? this.#dice.pickAny(working);
-    if (vm !== undefined) this.#pause(vm.metadata.name ?? "");
+    if (vm !== undefined) this.pauseFor(vm.metadata.name ?? "", this.#pauseMs());
   }
 
   /** In the middle of its creation, or of any other work. */
@@ -96,11 +128,13 @@ export class People {
     if (vm !== undefined) this.delete(vm.metadata.name ?? "");
   }
 
-  #pause(name: string): void {
+  pauseFor(name: string, ms: number): void {
     this.change(name, paused("true"));
-    this.#world.clock.after(this.#dice.between(5_000, 60_000), () =>
-      this.change(name, paused(null)),
-    );
+    this.#world.clock.after(ms, () => this.change(name, paused(null)));
+  }
+
+  #pauseMs(): number {
+    return this.#dice.between(5_000, 60_000);
   }
 
   /** A pause that reached the API after its end would last for ever. */
@@ -341,7 +375,7 @@ function isUnderWay({ status }: VirtualMachine): boolean {
 }
 
 function isUndoing({ status }: VirtualMachine): boolean {
-  return /^(Destroy|Remove|Clear|Detach|Release|HandOver)/.test(status?.operation?.step ?? "");
+  return /^(Destroy|Remove|Clear|Detach|Release|TransferDisk)/.test(status?.operation?.step ?? "");
 }
 
 function isNew({ status }: VirtualMachine): boolean {

@@ -1,14 +1,14 @@
 import type { VirtualMachine } from "../../api/index.ts";
 import { createClient, inProcess, NetworkError, type Client } from "../../client/index.ts";
 import { forgetLease, startControllers } from "../../controllers/index.ts";
-import type { ControllersOptions, RunningControllers } from "../../controllers/index.ts";
+import type { ControllersOptions, Place, RunningControllers } from "../../controllers/index.ts";
 import { proxmoxDriver } from "../../drivers/proxmox/index.ts";
 import type { HypervisorDriver } from "../../hypervisor/index.ts";
 import { sleep } from "../../kernel/clock.ts";
 import type { VirtualClock } from "../../kernel/virtual-clock.ts";
 import type { Metrics } from "../../runtime/index.ts";
 import { isStream, type WireRequest, type WireResponse } from "../../kernel/wire.ts";
-import { Dice } from "./dice.ts";
+import { NamedDice } from "./dice.ts";
 import type { House } from "./house.ts";
 import { Life } from "./life.ts";
 import type { Trace } from "./trace.ts";
@@ -20,6 +20,17 @@ export interface ApiWeather extends WatchWeather {
   isCut: boolean;
   loseReply: number;
 }
+
+export const fairApiWeather: Readonly<ApiWeather> = {
+  lagMs: 0,
+  isBroken: false,
+  isDoubled: false,
+  isCut: false,
+  loseReply: 0,
+};
+
+/** Before which of its turns a program forgets everything. */
+export type Forgetting = "none" | "half" | "all";
 
 export interface ProgramOptions {
   readonly name: string;
@@ -37,6 +48,9 @@ export interface ProgramOptions {
   readonly onAsk: (program: string) => void;
   /** Told of every line of its log. */
   readonly onLog: (line: string) => void;
+  readonly amnesia: Forgetting;
+  /** Where it is; absent: nobody can tell. */
+  readonly place?: Place | undefined;
   /** Where it reports what it does. */
   readonly metrics: Metrics | undefined;
   /** Whether the kinds stay: while they go no machine may be destroyed. */
@@ -52,13 +66,13 @@ export class Program {
   readonly name: string;
   readonly life: Life;
   readonly #options: ProgramOptions;
-  readonly #dice: Dice;
+  readonly #dice: NamedDice;
   #controllers: RunningControllers | undefined;
 
   constructor(options: ProgramOptions) {
     this.#options = options;
     this.name = options.name;
-    this.#dice = Dice.of(options.seed, `${options.name} ${options.start}`);
+    this.#dice = new NamedDice(options.seed, `${options.name} ${options.start}`);
     this.life = new Life(options.clock, () => this.#died());
   }
 
@@ -89,12 +103,16 @@ export class Program {
   }
 
   #controllersOptions(client: Client): ControllersOptions {
-    const { isEmbedded, trace, wires, metrics } = this.#options;
+    const { isEmbedded, trace, wires, metrics, amnesia, place } = this.#options;
+    const share = { none: 0, half: 0.5, all: 1 }[amnesia];
+    const forgets = (): boolean => this.#dice.of("amnesia").chance(share);
     return {
       ...(metrics === undefined ? {} : { metrics }),
+      ...(place === undefined ? {} : { place }),
+      ...(amnesia === "none" ? {} : { forgets }),
       client,
       clock: this.life.clock(),
-      random: this.#dice.random,
+      random: this.#dice.of("controllers").random,
       identity: this.name,
       graceMs: 35_000,
       lease: isEmbedded ? embeddedLease : replicaLease,
@@ -115,7 +133,8 @@ export class Program {
             return this.life.call(() => wire.send(request, sender), isEffect);
           },
           tokenId,
-          random: this.#dice.random,
+          clock: this.life.clock(),
+          random: this.#dice.of(`driver of ${metadata.name}`).random,
           settings: spec.idRange === undefined ? {} : { idRange: spec.idRange },
         });
         return {
@@ -163,13 +182,13 @@ export class Program {
     const { weather, house, isEmbedded, trace } = this.#options;
     if (weather.isCut) throw new NetworkError("Unreachable", "the API cannot be reached");
     const dice = this.#dice;
-    if (!isEmbedded) await sleep(this.life.clock(), dice.between(1, 3));
+    if (!isEmbedded) await sleep(this.life.clock(), dice.of("API delay").between(1, 3));
     const response = await house.handle(request);
     trace.say(
       this.name,
       () => `${request.method} ${shortUrl(request.url)}: ${response.status}${bodyOf(request)}`,
     );
-    if (dice.chance(weather.loseReply)) {
+    if (dice.of("lose the API's replies").chance(weather.loseReply)) {
       trace.say(this.name, () => "does not get the reply");
       throw new NetworkError("UnknownOutcome", "the connection ended");
     }

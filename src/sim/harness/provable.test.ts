@@ -22,6 +22,17 @@ describe("what a Claim proves of a volume whose machine is gone", () => {
     assert.equal(isProvable(claim, { backing: "shared:192.0.2.2:/export/shared", name }), true);
   });
 
+  it("one whose name it had before it was made is Berth's, on the node where it was asked for", () => {
+    const place = { operation: "o", storage: "local-zfs", since: "", listed: [], complete: true };
+    const chosen = "vm-114-berth-8f14e45fceea";
+    const [volume, earlier] = [`local-zfs:${chosen}`, [`local-zfs:${chosen}`]];
+    for (const named of [{ volume }, { earlier }]) {
+      const naming = { node: "pve3", allocation: { ...place, ...named, node: "pve2" } };
+      assert.equal(isProvable(naming, { backing: "pve2:rpool/data", name: chosen }), true);
+      assert.equal(isProvable(naming, { backing: "pve3:rpool/data", name: chosen }), false);
+    }
+  });
+
   it("one that it does not name is not, wherever it lies", () => {
     const other = "vm-114-disk-1";
     assert.equal(isProvable(claim, { backing: "pve3:rpool/data", name: other }), false);

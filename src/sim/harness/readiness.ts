@@ -1,13 +1,19 @@
 import { annotations } from "../../api/index.ts";
 import type { VirtualMachine } from "../../api/index.ts";
+import type { Condition } from "../../kernel/object.ts";
 
 /** Ready, and that was said of what is declared now. */
 export function isReady(vm: VirtualMachine): boolean {
   return vm.status?.observedGeneration === vm.metadata.generation && isSaidReady(vm);
 }
 
+/** What every status says of itself. */
+interface Saying {
+  readonly status?: { readonly conditions?: readonly Condition[] | undefined } | undefined;
+}
+
 /** Ready, of whatever was declared when that was said. */
-export function isSaidReady({ status }: Pick<VirtualMachine, "status">): boolean {
+export function isSaidReady({ status }: Saying): boolean {
   const conditions = status?.conditions ?? [];
   return conditions.some(({ type, status: is }) => type === "Ready" && is === "True");
 }

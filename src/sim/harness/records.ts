@@ -5,7 +5,9 @@ import type { Telling } from "./laws-why.ts";
 
 const vmBucket = "berth.dev/virtualmachines";
 const claimBucket = "berth.dev/claims";
+const imageBucket = "berth.dev/vmimages";
 const orphanBucket = "berth.dev/orphans";
+const hypervisorBucket = "berth.dev/hypervisors";
 
 /** The objects of one bucket; only who reads them knows of which kind they are. */
 interface Kept {
@@ -35,17 +37,30 @@ interface Lease {
  */
 export class Records {
   readonly vms = new Map<string, VirtualMachine>();
+  /** Claims of VMs and disk-holder VMs. */
   readonly claims = new Map<string, Claim>();
+  /** Claims of files. */
+  readonly files = new Map<string, Claim>();
   readonly hypervisors = new Map<string, Hypervisor>();
   readonly images = new Map<string, VMImage>();
   readonly orphans = new Map<string, Orphan>();
   readonly leases = new Map<string, Lease>();
+  /** Names of volumes that were asked for, and not made when their Claim was given up. */
+  readonly awaited = new Set<string>();
+  /**
+   * Volumes that had another size than their Claim says when that was given up, as cluster and key:
+   * somebody else's may have got the name.
+   */
+  readonly resized = new Set<string>();
   /** VirtualMachines that were ever made. */
   declared = 0;
   /** Writes so far, by bucket. */
   readonly writes = new Map<string, number>();
   onVm: (change: VmChange) => void = () => undefined;
   onClaim: (change: ClaimChange) => void = () => undefined;
+  onFile: (change: ClaimChange) => void = () => undefined;
+  onImage: (change: ObjectChange<VMImage>) => void = () => undefined;
+  onHypervisor: (hypervisor: Hypervisor) => void = () => undefined;
   onOrphan: (change: OrphanChange) => void = () => undefined;
   /** Told of everything that was written and is kept here. */
   onObject: (object: Telling) => void = () => undefined;
@@ -59,8 +74,8 @@ export class Records {
     [vmBucket, this.vms],
     [claimBucket, this.claims],
     ["coordination.k8s.io/leases", this.leases],
-    ["berth.dev/hypervisors", this.hypervisors],
-    ["berth.dev/vmimages", this.images],
+    [hypervisorBucket, this.hypervisors],
+    [imageBucket, this.images],
     [orphanBucket, this.orphans],
   ]);
 
@@ -68,10 +83,10 @@ export class Records {
   follow(store: Store): void {
     this.#stop();
     this.onStore(store);
-    for (const objects of this.#kept.values()) objects.clear();
-    for (const [bucket, objects] of this.#kept) {
+    for (const objects of [...this.#kept.values(), this.files]) objects.clear();
+    for (const bucket of this.#kept.keys()) {
       const listed = store.list({ bucket });
-      if (listed.ok) for (const entry of listed.entries) objects.set(entry.id, read(entry));
+      if (listed.ok) for (const entry of listed.entries) this.#keep(bucket, entry);
     }
     const afterRevision = store.revision();
     const watch = store.watch({
@@ -98,12 +113,21 @@ export class Records {
     return undefined;
   }
 
-  /** Every hypervisor can be used, and what is known of the images was seen there. */
+  /**
+   * Every hypervisor can be used, and every image was looked for. One that no hypervisor lists is
+   * Unknown, and stays so.
+   */
   isGroundReady(): boolean {
-    return [...this.hypervisors.values(), ...this.images.values()].every(({ status }) => {
-      const ready = status?.conditions?.find(({ type }) => type === "Ready");
-      return ready === undefined || ready.status === "True";
-    });
+    return this.behind().length === 0;
+  }
+
+  /** The hypervisors and images that are not so. */
+  behind(): (Hypervisor | VMImage)[] {
+    const readyOf = ({ status }: Hypervisor | VMImage): string => {
+      return status?.conditions?.find(({ type }) => type === "Ready")?.status ?? "True";
+    };
+    const images = [...this.images.values()].filter((one) => readyOf(one) === "False");
+    return [...[...this.hypervisors.values()].filter((one) => readyOf(one) !== "True"), ...images];
   }
 
   /** Every write but those of Leases and Events. */
@@ -113,28 +137,63 @@ export class Records {
     return count;
   }
 
+  #keep(bucket: string, entry: Entry): never {
+    const object = read(entry);
+    const isFile = bucket === claimBucket && isFileClaim(object);
+    const kept: Kept | undefined = isFile ? this.files : this.#kept.get(bucket);
+    kept?.set(entry.id, object);
+    return object;
+  }
+
+  #tellObject(bucket: string, object: never): void {
+    this.onObject(object);
+    if (bucket === hypervisorBucket) this.onHypervisor(object);
+  }
+
   #note(change: Change): void {
     const { bucket, type, entry } = change;
     this.onChange(change);
     this.writes.set(bucket, (this.writes.get(bucket) ?? 0) + 1);
-    const vm = this.vms.get(entry.id);
-    const claim = this.claims.get(entry.id);
-    const orphan = this.orphans.get(entry.id);
     const kept = this.#kept.get(bucket);
     if (kept === undefined) return;
-    if (type === "delete") kept.delete(entry.id);
-    else {
-      const object = read(entry);
-      kept.set(entry.id, object);
-      this.onObject(object);
-    }
-    if (bucket === vmBucket && vm === undefined) this.declared += 1;
-    if (bucket === vmBucket) this.onVm({ before: vm, after: this.vms.get(entry.id) });
-    if (bucket === claimBucket) this.onClaim({ before: claim, after: this.claims.get(entry.id) });
-    if (bucket === orphanBucket) {
-      this.onOrphan({ before: orphan, after: this.orphans.get(entry.id) });
+    if (bucket === vmBucket && !this.vms.has(entry.id)) this.declared += 1;
+    const tell = this.#changeOf(bucket, entry.id);
+    if (type === "delete") {
+      kept.delete(entry.id);
+      if (bucket === claimBucket) this.files.delete(entry.id);
+    } else this.#tellObject(bucket, this.#keep(bucket, entry));
+    tell();
+  }
+
+  /** Tells of a change when it was taken note of, with what was there before. */
+  #changeOf(bucket: string, id: string): () => void {
+    const changed = <T>(of: Map<string, T>, on: () => (change: ObjectChange<T>) => void) => {
+      const before = of.get(id);
+      return (): void => on()({ before, after: of.get(id) });
+    };
+    switch (bucket) {
+      case vmBucket:
+        return changed(this.vms, () => this.onVm);
+      case orphanBucket:
+        return changed(this.orphans, () => this.onOrphan);
+      case imageBucket:
+        return changed(this.images, () => this.onImage);
+      case claimBucket: {
+        const ofVm = changed(this.claims, () => this.onClaim);
+        const ofFile = changed(this.files, () => this.onFile);
+        return () => {
+          ofVm();
+          ofFile();
+        };
+      }
+      default:
+        return () => undefined;
     }
   }
+}
+
+function isFileClaim({ spec }: Claim): boolean {
+  return spec.target === "File";
 }
 
 /** Heartbeats and news: the only writes that a rest allows. */

@@ -10,6 +10,8 @@ export interface SeedsOptions {
   /** On the monotonic clock. */
   readonly untilMs: number | undefined;
   readonly threads: number;
+  /** What is left out otherwise, by name; see `not-yet.ts`. */
+  readonly also?: readonly string[];
   readonly clock: Clock;
   readonly onProgress: (progress: SeedsProgress) => void;
   readonly signal: AbortSignal;
@@ -60,7 +62,8 @@ export async function runSeeds(options: SeedsOptions): Promise<SeedsResult> {
   };
   // The same file as TypeScript, and as JavaScript in the package.
   const beside = new URL(`./seed-worker${extname(import.meta.url)}`, import.meta.url);
-  const thread = { file: options.worker ?? beside, take, note };
+  const { also = [] } = options;
+  const thread = { file: options.worker ?? beside, take, note, also };
   await Promise.all(Array.from({ length: options.threads }, () => runThread(thread)));
   return { ...total, failed: failed.toSorted((a, b) => a.seed - b.seed) };
 }
@@ -69,6 +72,7 @@ interface Thread {
   readonly file: URL;
   readonly take: () => number | undefined;
   readonly note: (report: SeedReport) => void;
+  readonly also: readonly string[];
 }
 
 /** Runs seeds on one worker, and on another one when a history took it down. */
@@ -81,10 +85,10 @@ async function runThread(thread: Thread): Promise<void> {
 }
 
 /** Until no seed is left; or the seed that the worker did not survive. */
-async function runWorker({ file, take, note }: Thread): Promise<SeedReport | undefined> {
+async function runWorker({ file, take, note, also }: Thread): Promise<SeedReport | undefined> {
   const first = take();
   if (first === undefined) return undefined;
-  const worker = new Worker(file, { execArgv: [] });
+  const worker = new Worker(file, { execArgv: [], workerData: { also } });
   const ended = Promise.withResolvers<SeedReport | undefined>();
   let seed = first;
   let why = "";

@@ -14,7 +14,8 @@ const longer = 10;
 
 /**
  * What a seed lets happen, one step after the other. Each step is decided by the seed and its place
- * alone, so that a history can be told again with some of them left out.
+ * alone, so that a history can be told again with some of them left out. Every trouble rolls dice
+ * of its own name, so that one more of them changes only the steps that it takes.
  */
 export class Script {
   readonly #seed: number;
@@ -29,11 +30,11 @@ export class Script {
   constructor(seed: number, menu: readonly Trouble[], isLong = false) {
     this.#seed = seed;
     this.#isLong = isLong;
-    const dice = Dice.of(seed, "script");
     // Fewer kinds of trouble, and more of each, find what all of it together would hide.
-    const share = dice.pick([0.3, 0.5, 0.8]);
-    this.#allowed = menu.filter(({ isAlways }) => isAlways === true || dice.chance(share));
-    this.least = declarations + dice.between(8, 24) + (isLong ? longer : 0);
+    const share = Dice.of(seed, "share").pick([0.3, 0.5, 0.8]);
+    const isAllowed = (name: string): boolean => Dice.of(seed, `allow ${name}`).chance(share);
+    this.#allowed = menu.filter(({ name, isAlways }) => isAlways === true || isAllowed(name));
+    this.least = declarations + Dice.of(seed, "length").between(8, 24) + (isLong ? longer : 0);
     const declare = menu.find(({ name }) => name === "declare");
     if (declare === undefined) throw new Error("nothing can be declared");
     this.#declare = declare;
@@ -41,23 +42,28 @@ export class Script {
 
   waitMs(index: number): number {
     if (index < declarations) return 0;
-    const dice = Dice.of(this.#seed, `wait ${index}`);
-    const ms = dice.pick([50, 300, 1_000, 3_000, 10_000]);
-    return this.#isLong && dice.chance(0.4) ? dice.between(30_000, 90_000) : ms;
+    const long = Dice.of(this.#seed, `long wait ${index}`);
+    if (this.#isLong && long.chance(0.4)) return long.between(30_000, 90_000);
+    return Dice.of(this.#seed, `wait ${index}`).pick([50, 300, 1_000, 3_000, 10_000]);
   }
 
   trouble(index: number): Trouble {
     if (index < declarations) return this.#declare;
-    return pickWeighted(this.#allowed, Dice.of(this.#seed, `pick ${index}`));
+    const dice = (name: string): Dice => Dice.of(this.#seed, `pick ${index} ${name}`);
+    return pickWeighted(this.#allowed, dice);
   }
 }
 
-function pickWeighted(troubles: readonly Trouble[], dice: Dice): Trouble {
-  const total = troubles.reduce((sum, { weight }) => sum + weight, 0);
-  let left = dice.random.number() * total;
+/**
+ * Each draws when it would come, sooner on average the more it weighs, and the first one comes: as
+ * often as its share of all weights, and without a roll that two of them have in common.
+ */
+function pickWeighted(troubles: readonly Trouble[], dice: (name: string) => Dice): Trouble {
+  let [first, firstAt] = [troubles[0], Infinity];
   for (const trouble of troubles) {
-    left -= trouble.weight;
-    if (left <= 0) return trouble;
+    const at = -Math.log(1 - dice(trouble.name).random.number()) / trouble.weight;
+    if (at < firstAt) [first, firstAt] = [trouble, at];
   }
-  throw new Error("no trouble is allowed");
+  if (first === undefined) throw new Error("no trouble is allowed");
+  return first;
 }

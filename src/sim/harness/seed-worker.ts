@@ -1,5 +1,5 @@
 import { assert } from "../../kernel/assert.ts";
-import { parentPort } from "node:worker_threads";
+import { parentPort, workerData } from "node:worker_threads";
 import { runHistoryAlone } from "./history.ts";
 
 /** What one seed came to, as a worker tells it. */
@@ -16,6 +16,8 @@ export interface SeedReport {
 
 assert(parentPort, "this file is a worker");
 const port = parentPort;
+// cast: run-seeds.ts says so.
+const { also } = workerData as { readonly also: readonly string[] };
 
 port.on("message", (seed: number) => {
   // A history never rejects: whatever goes wrong in it is its result.
@@ -24,7 +26,7 @@ port.on("message", (seed: number) => {
 
 async function report(seed: number): Promise<void> {
   const before = process.threadCpuUsage();
-  const { events, simulatedMs, failure } = await runHistoryAlone({ seed });
+  const { events, simulatedMs, failure } = await runHistoryAlone({ seed, also });
   const { user, system } = process.threadCpuUsage(before);
   const cpuMs = (user + system) / 1000;
   const answer: SeedReport = { seed, events, simulatedMs, cpuMs, failure: failure?.message };

@@ -1,4 +1,5 @@
 import type { VirtualMachine } from "../../api/index.ts";
+import type { KubeObject } from "../../kernel/object.ts";
 import { isPaused, isReady } from "./readiness.ts";
 
 /** As declared, and nobody deletes it. */
@@ -32,7 +33,8 @@ function isStalled({ status }: VirtualMachine): boolean {
   return conditions.some((one) => one.type === "Stalled" && one.status === "True");
 }
 
-export function tellVm({ metadata, status }: VirtualMachine): string {
+/** Of a machine, or of what it stands on. */
+export function tellVm({ metadata, status }: KubeObject): string {
   return `${metadata.name}: ${JSON.stringify({ metadata, status })}`;
 }
 

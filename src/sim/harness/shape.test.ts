@@ -44,6 +44,23 @@ describe("two machines that were made from one declaration", () => {
     );
   });
 
+  it("are alike with a disk that people put beside theirs", () => {
+    const put = [
+      "scsi8: local-zfs:vm-100-put-2,size=4G",
+      "scsi9: local-zfs:vm-100-disk-9,size=1G",
+      "scsi9: local-zfs:vm-100-disk-1,size=6G",
+    ];
+    for (const line of put)
+      assert.deepEqual(
+        differences((text) => `${text}${line}\n`),
+        [],
+      );
+    assert.equal(
+      differences((text) => `${text}scsi2: local-zfs:vm-100-disk-2,size=4G\n`).length,
+      1,
+    );
+  });
+
   it("differ by a field, by a disk, by a card, and by running", () => {
     const cores = differences((text) => text.replace("cores: 2", "cores: 4"));
     assert.deepEqual(cores, ["cores is 4, and 2 there"]);

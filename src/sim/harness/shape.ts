@@ -1,8 +1,13 @@
 /** Lines of which each machine has its own, or which tell of its past. */
 const own = /^(smbios1|vmgenid|meta|unused\d+|lock|parent|vmstate|runningmachine|runningcpu)$/;
 const numbered = /^(scsi|virtio|sata|ide|net)\d+$/;
-/** A disk that people put there; and discs, which come and go with the first boot. */
-const passing = /disk-9\b|media=cdrom/;
+/** A disk that people put there, by its place or its name; and discs, which come and go. */
+const passing = /^scsi[89]:|disk-9\b|-put-\d|media=cdrom/;
+
+/** Whether a line of a machine's file is none of a declared disk, though it looks like one. */
+export function isPassing(line: string): boolean {
+  return passing.test(line);
+}
 
 /**
  * What a machine is, as its file tells it, without what is only its own: its ids, its addresses and
@@ -12,7 +17,7 @@ export function shapeOf(text: string, isRunning: boolean): ReadonlyMap<string, s
   const [current = ""] = text.split(/^\[/m);
   const lines = [...current.matchAll(/^(\w+): (.*)$/gm)]
     .map(([, key = "", value = ""]) => ({ key, value }))
-    .filter(({ key, value }) => !own.test(key) && !passing.test(value));
+    .filter(({ key, value }) => !own.test(key) && !isPassing(`${key}: ${value}`));
   const alike = Map.groupBy(lines, ({ key }) => key.replace(numbered, "$1"));
   const shape = new Map([["running", String(isRunning)]]);
   for (const [kind, those] of alike) {

@@ -21,15 +21,18 @@ export interface Shrunk {
  * Makes a failing history shorter: leaves out half of its steps, then quarters and so on down to
  * single ones, as long as the same law is still broken. Nothing if the seed breaks no law.
  */
-export async function shrink(seed: number): Promise<Shrunk | undefined> {
-  const whole = await runHistoryAlone({ seed });
+export async function shrink(
+  seed: number,
+  also: readonly string[] = [],
+): Promise<Shrunk | undefined> {
+  const whole = await runHistoryAlone({ seed, also });
   if (whole.failure === undefined) return undefined;
   const wanted = nameOf(whole.failure);
   let steps = whole.steps.map(({ index }) => index);
   let runs = 1;
   const stillFails = async (indexes: readonly number[]): Promise<boolean> => {
     runs += 1;
-    const { failure } = await runHistoryAlone({ seed, only: new Set(indexes) });
+    const { failure } = await runHistoryAlone({ seed, also, only: new Set(indexes) });
     return failure !== undefined && nameOf(failure) === wanted;
   };
   for (let size = Math.ceil(steps.length / 2); size >= 1; size = Math.floor(size / 2)) {
@@ -37,7 +40,7 @@ export async function shrink(seed: number): Promise<Shrunk | undefined> {
   }
   const trace: string[] = [];
   const listen = (line: string): void => void (isTold(line) && trace.push(line));
-  const short = await runHistoryAlone({ seed, only: new Set(steps), listen });
+  const short = await runHistoryAlone({ seed, also, only: new Set(steps), listen });
   return describe(whole, short, { runs: runs + 1, trace });
 }
 

@@ -2,9 +2,12 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { ClusterState, Release, Timing } from "../proxmox/index.ts";
 import { ProxmoxModel, smallCluster, tokenName, tokenUser } from "../proxmox/index.ts";
 import type { Dice } from "./dice.ts";
+import { livesOn } from "./heirs.ts";
 import { inventoryOf } from "./inventory.ts";
 import { canary } from "./laws-secrets.ts";
+import { Touches } from "./touches.ts";
 import { Violation } from "./violation.ts";
+import { fetchFromWeb } from "./web-images.ts";
 
 /** Who made something that stands on a hypervisor, and when it was last seen how. */
 export interface Origin {
@@ -34,7 +37,7 @@ export interface GuestVolume {
   readonly backing: string;
   readonly name: string;
   readonly vmid: string;
-  readonly volume: object;
+  readonly volume: { readonly sizeBytes: number };
 }
 
 export interface SiteOptions {
@@ -45,8 +48,6 @@ export interface SiteOptions {
 }
 
 const nodes = ["pve1", "pve2", "pve3"];
-/** Nothing was ever seen. */
-const never = -Infinity;
 
 /** A simulated cluster, and what is true of it: who made what, whatever anybody believes. */
 export class Site {
@@ -61,7 +62,9 @@ export class Site {
   readonly guests = new Map<string, Origin>();
   /** By backing and name. */
   readonly volumes = new Map<string, Origin>();
-  /** A guest of Berth's was destroyed, and not by a person. Throws where nobody asked for it. */
+  /** Those that ever were, by the same: an Orphan may tell of each. */
+  readonly everVolumes = new Set<string>();
+  /** A guest of Berth's was destroyed, and not by a person; a placeholder is none. May throw. */
   onGone: (id: string, origin: Origin) => void = () => undefined;
   /** The same of a volume, by its name. */
   onVolumeGone: (name: string) => void = () => undefined;
@@ -73,14 +76,17 @@ export class Site {
   readonly handled = new Set<string>();
   /** For which object a create was last sent, by id. */
   readonly creates = new Map<string, string>();
-  /** The volumes themselves, by backing and name, and whose they are. */
+  /** Ids of which a task was forgotten: what that made bears no sign of who made it. */
+  readonly forgotten = new Set<string>();
   /** Where people took machines, as node:id. */
   readonly moves = new Set<string>();
   /** Volumes that were left to people with their machine, or without it. */
   readonly letGo = new Set<string>();
+  /** The volumes themselves, by backing and name, and whose they are. */
   readonly #objects = new Map<string, object>();
   readonly #origins = new WeakMap<object, Origin>();
   readonly #timing: Timing;
+  readonly touches = new Touches();
   readonly #keepsakes = new Map<string, Keepsake>();
   readonly #sightings = new Map<string, Sightings>();
   /** Machines that somebody holds for a backup: the lock is the person's until it is taken off. */
@@ -96,10 +102,10 @@ export class Site {
     this.name = name;
     this.release = release;
     this.clock = clock;
-    const { random } = dice;
-    const { tokenSecret } = this;
+    const [{ random }, { tokenSecret }] = [dice, this];
     const options = { release, nodes, clock, random, password: "secret", tokenSecret };
-    this.model = new ProxmoxModel({ state: smallCluster(options), clock, random });
+    const state = smallCluster(options);
+    this.model = new ProxmoxModel({ state, clock, random, fetch: fetchFromWeb });
     this.#timing = this.model.cluster.timing;
     this.before = inventoryOf(this.model.cluster.state);
     this.survey();
@@ -122,6 +128,7 @@ export class Site {
 
   /** The record of a task is gone; its worker, if it is still at it, goes on. */
   forgetTask(upid: string): void {
+    this.forgotten.add(upid.split(":")[6] ?? "");
     for (const node of this.model.cluster.state.nodes) {
       node.tasks = node.tasks.filter((task) => task.upid !== upid);
     }
@@ -189,8 +196,8 @@ export class Site {
 
   /** Whether one of them is still there, or a person took one away. */
   hasAny(volumes: readonly object[]): boolean {
-    const there = new Set<object>(Object.values(this.model.cluster.state.volumes).flat());
-    return volumes.some((volume) => there.has(volume) || this.goneByHand.has(volume));
+    const { cluster } = this.model;
+    return volumes.some((volume) => livesOn(volume, cluster) || this.goneByHand.has(volume));
   }
 
   wasThereWithin(id: string, ms: number): boolean {
@@ -217,14 +224,15 @@ export class Site {
       if (this.text(id) === undefined) this.guests.delete(id);
       else this.guests.set(id, { by: "person", uid: undefined });
     }
-    this.touched();
+    this.touched(...ids);
     this.#surveyed = [];
     this.#volumesOf("person", new Set(ids.map(Number)));
     for (const [id, origin] of this.guests) if (origin.by === "person") this.#remember(id);
   }
 
-  /** Somebody's hands were at it: the next survey has to look. */
-  touched(): void {
+  /** Somebody's hands were at these ids, or anywhere: the next survey has to look. */
+  touched(...ids: readonly string[]): void {
+    this.touches.note(ids);
     this.#activity = -1;
   }
 
@@ -245,9 +253,7 @@ export class Site {
     const nowMs = this.clock.monotonicMs();
     // As it was when it was last looked at, so it was until now.
     for (const seen of this.#sightings.values()) seen[seen.now] = nowMs;
-    for (const id of this.guests.keys()) {
-      if (guests[id] === undefined) this.#gone(id);
-    }
+    for (const id of this.guests.keys()) if (guests[id] === undefined) this.#gone(id);
     for (const id in guests) {
       if (!this.guests.has(id)) this.guests.set(id, { by: "berth", uid: this.creates.get(id) });
       this.#seen(id);
@@ -306,7 +312,7 @@ export class Site {
       throw new Violation(3, `the stranger's machine ${id} on ${this.name} is gone`);
     }
     this.guests.delete(id);
-    if (origin !== undefined) this.onGone(id, origin);
+    if (origin !== undefined && this.#empty.get(id)?.isEmpty !== true) this.onGone(id, origin);
   }
 
   #stateOf(id: string): Sightings["now"] {
@@ -317,6 +323,7 @@ export class Site {
   #seen(id: string): Sightings {
     let seen = this.#sightings.get(id);
     if (seen === undefined) {
+      const never = -Infinity;
       seen = { runningMs: never, stoppedMs: never, absentMs: never, now: "absentMs" };
       this.#sightings.set(id, seen);
     }
@@ -330,13 +337,12 @@ export class Site {
       there.set(found.key, found.volume);
       if (!this.volumes.has(found.key)) this.#newVolume(found, by, onlyIds);
     }
-    const all = new Set(there.values());
     for (const [key, volume] of this.#forget(there)) {
       const origin = this.volumes.get(key);
       this.volumes.delete(key);
       this.#objects.delete(key);
-      if (by !== "berth" || origin === undefined || all.has(volume ?? origin)) continue;
-      this.#volumeGone(key, origin);
+      if (by !== "berth" || origin === undefined) continue;
+      if (!livesOn(volume ?? origin, this.model.cluster)) this.#volumeGone(key, origin);
     }
   }
 
@@ -350,6 +356,7 @@ export class Site {
     if (known === undefined && onlyIds?.has(Number(vmid)) === false) return;
     const made = { by, uid: by === "berth" ? this.creates.get(vmid) : undefined };
     this.volumes.set(key, known ?? made);
+    this.everVolumes.add(key);
   }
 
   /** Remembers the volumes that are there, and answers which are not, by what they were. */
@@ -357,12 +364,9 @@ export class Site {
     const gone: [string, object | undefined][] = [];
     for (const [key, origin] of this.volumes) {
       const volume = there.get(key);
-      if (volume === undefined) {
-        gone.push([key, this.#objects.get(key)]);
-        continue;
-      }
-      this.#origins.set(volume, origin);
-      this.#objects.set(key, volume);
+      if (volume === undefined) gone.push([key, this.#objects.get(key)]);
+      else this.#origins.set(volume, origin);
+      if (volume !== undefined) this.#objects.set(key, volume);
     }
     return gone;
   }
@@ -386,10 +390,7 @@ export class Site {
 
   #demandUntouched(id: string, keepsake: Keepsake): void {
     const file = this.model.cluster.state.guests[id];
-    if (this.guests.get(id)?.by !== "person") {
-      this.#keepsakes.delete(id);
-      return;
-    }
+    if (this.guests.get(id)?.by !== "person") return void this.#keepsakes.delete(id);
     const isSame =
       file?.text === keepsake.text &&
       file.node === keepsake.node &&

@@ -60,7 +60,7 @@ export class Tidiers {
   }
 
   #isQuiet(vm: VirtualMachine): boolean {
-    const { hypervisor = "", externalId = "" } = vm.status ?? {};
+    const { hypervisor = vm.spec.hypervisorRef.name, externalId = "" } = vm.status ?? {};
     const wire = this.#world.wires.get(hypervisor);
     const isBusy = (wire?.effects.get(externalId) ?? 0) > 0;
     return isAtRest(vm) && isPaused(vm) && !isBusy && !wire?.beginning.has(externalId);
@@ -68,7 +68,7 @@ export class Tidiers {
 
   /** The Claim of a machine whose object is gone is lost, as with an old backup. */
   loseClaim(): void {
-    const stood = this.stranded().filter(({ spec }) => spec.state === "Bound" && spec.everStood);
+    const stood = this.stranded().filter(({ spec }) => spec.state === "Bound" && spec.everExisted);
     const claim = this.#dice.pickAny(stood);
     if (claim === undefined) return;
     const { name = "" } = claim.metadata;
@@ -83,7 +83,7 @@ export class Tidiers {
     const { claims, vms } = this.#world.records;
     const living = new Set([...vms.values()].map(({ metadata }) => metadata.uid));
     return [...claims.values()].filter(({ spec }) => {
-      return isHeld(spec) && spec.role !== "Keeper" && !living.has(spec.owner.uid);
+      return isHeld(spec) && spec.role !== "DiskHolder" && !living.has(spec.owner.uid);
     });
   }
 
@@ -112,11 +112,12 @@ export class Tidiers {
   }
 
   /** As `berth orphans` writes it. */
-  say({ metadata, spec }: Orphan, decision: Decision | undefined): void {
+  say({ metadata, spec, status }: Orphan, decision: Decision | undefined): void {
     const { name = "" } = metadata;
     const adoptAs = decision === "Adopt" ? { namespace: "default", name: "adopted" } : null;
     const confirm = decision === undefined ? null : spec.externalId;
-    const merge = { spec: { decision: decision ?? null, confirm, adoptAs } };
+    const observation = status?.observation ?? null;
+    const merge = { spec: { decision: decision ?? null, confirm, adoptAs, observation } };
     const what = `decides ${decision ?? "nothing"} of ${spec.kind} ${spec.externalId}`;
     this.#people.ask(`${what} on ${spec.hypervisor}`, (client) => {
       return client.of(orphanKind).patch({ name }, { merge });
@@ -175,7 +176,7 @@ export class Tidiers {
   stop({ site, id }: Left): void {
     if (site.guests.get(id)?.by !== "berth") return;
     site.model.killMachine(Number(id));
-    site.touched();
+    site.touched(id);
     this.#world.trace.say("people", () => `on ${site.name}: somebody stops ${id}`);
   }
 
@@ -187,12 +188,26 @@ export class Tidiers {
     }
   }
 
-  /** Somebody decides that everything that was found goes, as far as that can be decided. */
+  /**
+   * Somebody decides that everything that was found goes, as far as that can be decided; once more
+   * of what is another thing than the one that was decided about.
+   */
   decideAll(): void {
     for (const orphan of this.open()) {
-      const isAllowed = orphan.status?.allowedDecisions?.includes("Destroy") === true;
-      if (isAllowed && orphan.spec.decision !== "Destroy") this.say(orphan, "Destroy");
+      const { allowedDecisions = [], observation } = orphan.status ?? {};
+      if (this.#isPersons(orphan) || !allowedDecisions.includes("Destroy")) continue;
+      const { decision, observation: decidedFor } = orphan.spec;
+      if (decision !== "Destroy" || decidedFor !== observation) this.say(orphan, "Destroy");
     }
+  }
+
+  /** Nobody has a volume destroyed that is somebody's own. */
+  #isPersons({ spec }: Orphan): boolean {
+    const site = this.#world.sites.get(spec.hypervisor);
+    return [...(site?.guestVolumes() ?? [])].some(({ key, name }) => {
+      const isIt = spec.externalId.endsWith(`:${name}`);
+      return isIt && site?.volumes.get(key)?.by === "person";
+    });
   }
 
   /** Whether it was said why a machine cannot be destroyed. */
@@ -241,7 +256,11 @@ export class Tidiers {
     if (this.#world.isCalm) return;
     const left = this.#dice.pickAny(this.left().filter((one) => this.#isOpen(one)));
     if (left !== undefined) act(left);
-    else if (times > 0) this.#world.clock.after(10_000, () => this.whenFound(act, times - 1));
+    else if (times > 0) this.#world.clock.after(10_000, this.#again(act, times - 1));
+  }
+
+  #again(act: (left: Left) => void, times: number): () => void {
+    return this.#dice.bind(() => this.whenFound(act, times));
   }
 
   #isOpen(left: Left): boolean {

@@ -40,5 +40,5 @@ export function later(
   [least, most]: readonly [number, number],
   act: () => void,
 ): void {
-  world.clock.after(dice.between(least, most), act);
+  world.clock.after(dice.between(least, most), dice.bind(act));
 }

@@ -68,10 +68,11 @@ function changeMind(makers: TroubleMakers): Trouble {
         world.clock.after(3_000, () => void (weather.late = 0));
       }
       if (dies) life.doom = { callsLeft: 1, when: "after", onlyEffects: true };
+      const reviveMs = dice.between(0, 500);
       world.clock.after(3_100, () => {
         if (dies && !life.isDead) return;
         for (const name of underWay(world)) people.delete(name);
-        makers.revive(dice.between(0, 500));
+        makers.revive(reviveMs);
       });
     },
   };

@@ -1,10 +1,15 @@
 import type { Site } from "./site.ts";
 import type { Trouble, TroubleMakers } from "./trouble.ts";
+import { byStrangers } from "./strangers.ts";
 import { toBerth } from "./troubles-berth.ts";
 import { onTheHypervisor } from "./troubles-hypervisor.ts";
+import { aroundLives } from "./troubles-lives.ts";
 import { aroundOrphans } from "./troubles-orphans.ts";
+import { aroundRestarts } from "./troubles-restart.ts";
+import { aroundStatus } from "./troubles-status.ts";
 import { together } from "./troubles-together.ts";
 import { onTheWire } from "./troubles-wire.ts";
+import { onWorkers } from "./troubles-workers.ts";
 import { fairWeather } from "./wire.ts";
 import type { World } from "./world.ts";
 
@@ -17,7 +22,11 @@ export function troubleMenu(makers: TroubleMakers): Trouble[] {
     ...onTheHypervisor(makers),
     ...toBerth(makers),
     ...together(makers),
-    // Last, so that seeds without a clean-up stay the histories that they were.
+    ...aroundRestarts(makers),
+    ...byStrangers(makers),
+    ...aroundStatus(makers),
+    ...onWorkers(makers),
+    ...aroundLives(makers),
     ...(makers.world.cleanUp === undefined ? [] : aroundOrphans(makers)),
   ];
 }
@@ -50,6 +59,24 @@ function byHand({ hands }: TroubleMakers): Trouble[] {
     { name: "detach a disk", weight: 1, strike: () => hands.changeDisk("detachDisk") },
     { name: "grow a disk", weight: 1, strike: () => hands.changeDisk("growDisk") },
     { name: "rename a disk", weight: 1, strike: () => hands.changeDisk("renameDisk") },
+    { name: "replace a disk", weight: 1, strike: () => hands.changeDisk("replaceDisk") },
+    { name: "use a disk's name again", weight: 1, strike: () => hands.changeDisk("reuseName") },
+    {
+      name: "use the name of firmware variables again",
+      weight: 2,
+      strike: () => hands.changeDisk("reuseFirmwareName"),
+    },
+    {
+      name: "attach a disk named like saved memory",
+      weight: 1,
+      strike: () => hands.changeDisk("attachNamedMemory"),
+    },
+    {
+      name: "remove a disk that was replaced",
+      weight: 2,
+      strike: () => hands.changeDisk("removeReplaced"),
+    },
+    { name: "move a disk's slot", weight: 1, strike: () => hands.changeDisk("moveToOtherSlot") },
     { name: "watch over a machine", weight: 1, strike: () => hands.watchOver() },
     { name: "move a machine", weight: 1, strike: () => hands.moveMachine() },
     { name: "act in the last moment", weight: 4, strike: () => hands.actInTheLastMoment() },

@@ -1,8 +1,9 @@
-import { virtualMachineKind, type VirtualMachine } from "../../api/index.ts";
+import { virtualMachineKind, vmImageKind, type VirtualMachine } from "../../api/index.ts";
 import { isReady, mayWait } from "./readiness.ts";
 import { differencesOf, shapeOf } from "./shape.ts";
-import { nextTurn } from "./turns.ts";
+import { nextTurn, passWhile } from "./turns.ts";
 import { asError, Violation } from "./violation.ts";
+import { webImage, webImageName } from "./web-images.ts";
 import { World, type WorldOptions } from "./world.ts";
 
 /** Nothing goes wrong there, so it takes a minute or two. */
@@ -18,7 +19,7 @@ export async function demandSameAsPlain(world: World, options: WorldOptions): Pr
   const vms = all.filter((vm) => !mayWait(vm) && isMadeFor(world, vm));
   if (vms.length === 0) return;
   const plain = new World({ ...options, home: "embedded", listen: undefined });
-  await makePlainly(plain, vms);
+  await makePlainly(plain, vms, world);
   if (plain.broken !== undefined) throw asError(plain.broken);
   for (const vm of vms) {
     const twin = [...plain.records.vms.values()].find(({ metadata }) => {
@@ -36,14 +37,23 @@ function isMadeFor({ sites }: World, { metadata, status }: VirtualMachine): bool
   return sites.get(hypervisor)?.creates.get(externalId) === metadata.uid;
 }
 
-async function makePlainly(plain: World, vms: readonly VirtualMachine[]): Promise<void> {
-  await passWhile(plain, plain.install());
+async function makePlainly(
+  plain: World,
+  vms: readonly VirtualMachine[],
+  { records }: World,
+): Promise<void> {
+  const until = (isOver: () => boolean): Promise<boolean> => passUntil(plain, isOver);
+  await passWhile(plain.install(), until);
   plain.start(0);
   await passUntil(plain, () => plain.house.isOpen);
+  for (const site of plain.sites.keys()) {
+    if (!records.images.has(`default/${webImageName(site)}`)) continue;
+    await passWhile(plain.client.of(vmImageKind).create(webImage(site)), until);
+  }
   for (const { apiVersion, kind, metadata, spec } of vms) {
     const { namespace = "", name = "" } = metadata;
     const vm = { apiVersion, kind, metadata: { namespace, name }, spec };
-    await passWhile(plain, plain.client.of(virtualMachineKind).create(vm));
+    await passWhile(plain.client.of(virtualMachineKind).create(vm), until);
   }
   const areReady = (): boolean => [...plain.records.vms.values()].every(isReady);
   if (await passUntil(plain, areReady)) return;
@@ -55,16 +65,6 @@ function shapeIn({ sites }: World, vm: VirtualMachine | undefined): ReadonlyMap<
   const { hypervisor = "", externalId = "" } = vm?.status ?? {};
   const site = sites.get(hypervisor);
   return shapeOf(site?.text(externalId) ?? "", site?.isRunning(externalId) ?? false);
-}
-
-async function passWhile(world: World, work: Promise<unknown>): Promise<void> {
-  let isOver = false;
-  const ended = work.finally(() => {
-    isOver = true;
-  });
-  ended.catch(() => undefined);
-  await passUntil(world, () => isOver);
-  await ended;
 }
 
 async function passUntil(world: World, holds: () => boolean): Promise<boolean> {

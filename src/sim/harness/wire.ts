@@ -1,7 +1,7 @@
 import type { PveReply, PveRequest } from "../../drivers/proxmox/index.ts";
 import { sleep } from "../../kernel/clock.ts";
 import { askModel, type ApiToken } from "../wire/index.ts";
-import type { Dice } from "./dice.ts";
+import type { NamedDice } from "./dice.ts";
 import type { Life } from "./life.ts";
 import type { Site } from "./site.ts";
 import type { Trace } from "./trace.ts";
@@ -64,13 +64,27 @@ export interface ListedRow {
 
 export interface WireOptions {
   readonly site: Site;
-  readonly dice: Dice;
+  /** Each kind of weather rolls its own. */
+  readonly dice: NamedDice;
   readonly trace: Trace;
   readonly weather: Weather;
   /** Told of every request. */
-  readonly onCall: (site: Site) => void;
+  readonly onCall: (site: Site, sender: string) => void;
+  /** Told what the cluster did, and what the caller was told of it. */
+  readonly onDone: (site: Site, heard: Heard) => void;
+  readonly onTold: (site: Site, heard: Heard) => void;
   /** Asked before every request that changes something leaves. Throws where a law is broken. */
   readonly onEffect: (site: Site, request: PveRequest, sender: string) => void;
+  /** Told what the sender of such a request is told. */
+  readonly onAnswered: (request: PveRequest, reply: PveReply) => void;
+}
+
+/** A request and the answer to it. */
+export interface Heard {
+  readonly request: PveRequest;
+  readonly sender: string;
+  /** Absent: it was refused, or the answer did not come. */
+  readonly body: string | undefined;
 }
 
 /** Who sends a request, and what proves it to the cluster. */
@@ -80,6 +94,7 @@ export interface Sender {
 }
 
 interface Sent extends PveRequest {
+  readonly sender: string;
   readonly token: ApiToken;
   /** What the weather had for this very write. */
   readonly fate?: Weather["nextWrite"];
@@ -111,7 +126,7 @@ export class Wire {
   }
 
   async send(request: PveRequest, sender: Sender): Promise<PveReply> {
-    const { site, weather, trace, onEffect, onCall } = this.#options;
+    const { site, weather, trace, onEffect, onCall, onAnswered } = this.#options;
     const { clock } = site;
     const why = obstacleOf(weather);
     if (why !== undefined) {
@@ -123,8 +138,8 @@ export class Wire {
       return { type: "notSent", why: "fenced", detail: "the fence is closed" };
     }
     this.requests += 1;
-    onCall(site);
-    const sent = { ...request, token: sender.token };
+    onCall(site, sender.name);
+    const sent = { ...request, token: sender.token, sender: sender.name };
     if (request.method === "GET") return await this.#look(sent);
     this.writes += 1;
     onEffect(site, request, sender.name);
@@ -133,7 +148,9 @@ export class Wire {
     count(this.effects, id, 1);
     if (isCreate(request)) count(this.creating, id, 1);
     try {
-      return await this.#carry({ ...sent, fate: this.#takeFate() });
+      const reply = await this.#carry({ ...sent, fate: this.#takeFate() });
+      onAnswered(request, reply);
+      return reply;
     } finally {
       count(this.effects, id, -1);
     }
@@ -149,6 +166,8 @@ export class Wire {
   /** Notes when somebody was told how a machine is. */
   async #look(request: Sent): Promise<PveReply> {
     const reply = await this.#carry(request);
+    const { site, onTold } = this.#options;
+    onTold(site, { request, sender: request.sender, body: bodyOf(reply) });
     const id = /\/qemu\/(\d+)\/status\/current$/.exec(request.path)?.[1];
     const isTold = reply.type === "answered" && reply.status === 200;
     if (id !== undefined && isTold) this.lookedMs.set(id, this.#options.site.clock.nowMs());
@@ -158,46 +177,56 @@ export class Wire {
   async #carry(request: Sent): Promise<PveReply> {
     const { site, dice, weather } = this.#options;
     const { clock } = site;
-    if (request.method !== "GET" && dice.chance(weather.late)) {
-      void this.#arriveLate(request, dice.between(500, 25_000));
+    if (request.method !== "GET" && dice.of("late").chance(weather.late)) {
+      void this.#arriveLate(request, dice.of("late").between(500, 25_000));
       await sleep(clock, 10);
       return lost;
     }
-    await sleep(clock, dice.between(1, 6) + dice.between(0, weather.delayMs));
+    await sleep(clock, this.#travelMs());
     if (isCreate(request)) count(this.creating, subjectOf(request) ?? "", -1);
     const held = await this.#heldUp(request);
     if (held !== undefined) return held;
-    const isUnlucky = request.method !== "GET" && dice.chance(weather.double);
+    const isUnlucky = request.method !== "GET" && dice.of("double").chance(weather.double);
     const isDoubled = isUnlucky || request.fate === "double";
     const reply = await (isDoubled ? this.#askTwice(request) : this.#ask(request));
-    await sleep(clock, dice.between(1, 6) + dice.between(0, weather.delayMs));
+    await sleep(clock, this.#travelMs());
     return (await this.#spoilt(request)) ?? this.#garbled(request, reply);
+  }
+
+  /** How long a request or a reply is under way. */
+  #travelMs(): number {
+    const { dice, weather } = this.#options;
+    const usualMs = dice.of("travel").between(1, 6);
+    return weather.delayMs > 0 ? usualMs + dice.of("delay").between(0, weather.delayMs) : usualMs;
   }
 
   /** What becomes of a request that does not arrive. */
   async #heldUp(request: PveRequest): Promise<PveReply | undefined> {
     const { site, dice, weather, trace } = this.#options;
-    const refusal = dice.chance(weather.refuse) ? dice.pick(refusals) : undefined;
+    const refuse = dice.of("refuse");
+    const refusal = refuse.chance(weather.refuse) ? refuse.pick(refusals) : undefined;
     if (refusal !== undefined) {
       trace.say(site.name, () => `${nameOf(request)}: ${refusal.status} from in between`);
       return { ...answer, ...refusal, body: "<html>" };
     }
-    if (!dice.chance(weather.loseRequest)) return undefined;
+    const lose = dice.of("lose requests");
+    if (!lose.chance(weather.loseRequest)) return undefined;
     trace.say(site.name, () => `${nameOf(request)}: lost on its way`);
-    await sleep(site.clock, dice.chance(0.5) ? 10 : giveUpMs);
+    await sleep(site.clock, lose.chance(0.5) ? 10 : giveUpMs);
     return lost;
   }
 
   /** What becomes of a reply that does not come back. */
   async #spoilt(request: Sent): Promise<PveReply | undefined> {
     const { site, dice, weather, trace } = this.#options;
-    const isLost = dice.chance(weather.loseReply) || request.fate === "loseReply";
+    const lose = dice.of("lose replies");
+    const isLost = lose.chance(weather.loseReply) || request.fate === "loseReply";
     if (isLost || isUnanswered(request, weather)) {
       trace.say(site.name, () => `${nameOf(request)}: the reply is lost`);
-      await sleep(site.clock, dice.chance(0.5) ? 10 : giveUpMs);
+      await sleep(site.clock, lose.chance(0.5) ? 10 : giveUpMs);
       return lost;
     }
-    if (!dice.chance(weather.gatewayTimeout)) return undefined;
+    if (!dice.of("time out").chance(weather.gatewayTimeout)) return undefined;
     trace.say(site.name, () => `${nameOf(request)}: 596`);
     return { ...answer, status: 596, reason: "Connection timed out", body: "" };
   }
@@ -216,10 +245,11 @@ export class Wire {
   /** As a proxy does that sends again what was not answered soon: one of the answers is dropped. */
   async #askTwice(request: Sent): Promise<PveReply> {
     const { site, dice, trace } = this.#options;
-    const afterMs = dice.pick([0, 20, 2_000]);
+    const double = dice.of("double");
+    const afterMs = double.pick([0, 20, 2_000]);
     trace.say(site.name, () => `${nameOf(request)}: will arrive again in ${afterMs} ms`);
     const replies = [this.#ask(request), this.#askAgain(request, afterMs)] as const;
-    return dice.chance(0.5) ? replies[0] : replies[1];
+    return double.chance(0.5) ? replies[0] : replies[1];
   }
 
   async #askAgain(request: Sent, afterMs: number): Promise<PveReply> {
@@ -234,9 +264,12 @@ export class Wire {
   #forget(body: string, { fate }: Sent): void {
     const { site, dice, weather, trace } = this.#options;
     const task = /"data":"(UPID:[^"]+)"/.exec(body)?.[1];
+    // A change without a task has nothing to be forgotten: the next one is meant.
+    if (task === undefined && fate === "forgetTask") weather.nextWrite ??= fate;
     if (task === undefined) return;
-    if (!dice.chance(weather.forgetTask) && fate !== "forgetTask") return;
-    site.clock.after(dice.pick([0, 100, 3_000]), () => {
+    const forget = dice.of("forget tasks");
+    if (!forget.chance(weather.forgetTask) && fate !== "forgetTask") return;
+    site.clock.after(forget.pick([0, 100, 3_000]), () => {
       trace.say(site.name, () => `nobody remembers the task ${task}`);
       site.forgetTask(task);
     });
@@ -245,7 +278,7 @@ export class Wire {
   #garbled(request: PveRequest, reply: PveReply): PveReply {
     const { site, dice, weather, trace } = this.#options;
     if (reply.type !== "answered") return reply;
-    if (dice.chance(weather.garble)) {
+    if (dice.of("garble").chance(weather.garble)) {
       trace.say(site.name, () => `${nameOf(request)}: the reply breaks off`);
       return { ...reply, body: reply.body.slice(0, reply.body.length / 2) };
     }
@@ -258,8 +291,9 @@ export class Wire {
   }
 
   async #ask(request: Sent): Promise<PveReply> {
-    const { site, trace } = this.#options;
+    const { site, trace, onDone } = this.#options;
     const reply = await askModel(site.model, request, request.token);
+    onDone(site, { request, sender: request.sender, body: bodyOf(reply) });
     trace.say(site.name, () => `${nameOf(request)}: ${outcomeOf(reply)}`);
     if (reply.type === "answered") this.#forget(reply.body, request);
     return reply;
@@ -334,7 +368,8 @@ function withoutRows(body: string, isHidden: (row: ListedRow) => boolean): strin
 export function subjectOf({ path, params }: PveRequest): string | undefined {
   const inPath = /^\/nodes\/[^/]+\/qemu\/(\d+)/.exec(path)?.[1];
   if (inPath !== undefined) return inPath;
-  if (/^\/nodes\/[^/]+\/qemu$/.test(path)) return String(params?.["vmid"]);
+  const isInParams = /^\/nodes\/[^/]+\/(?:qemu|storage\/[^/]+\/content)$/.test(path);
+  if (isInParams && params?.["vmid"] !== undefined) return String(params["vmid"]);
   const volume = /^\/nodes\/[^/]+\/storage\/[^/]+\/content\/(.+)$/.exec(path)?.[1];
   return /vm-(\d+)-/.exec(decodeURIComponent(volume ?? ""))?.[1];
 }
@@ -342,6 +377,10 @@ export function subjectOf({ path, params }: PveRequest): string | undefined {
 export function nameOf({ method, path, params }: PveRequest): string {
   const said = Object.entries(params ?? {}).map(([key, value]) => `${key}=${cut(String(value))}`);
   return `${method} ${path}${said.length > 0 ? ` (${said.join(", ")})` : ""}`;
+}
+
+function bodyOf(reply: PveReply): string | undefined {
+  return reply.type === "answered" && reply.status === 200 ? reply.body : undefined;
 }
 
 function outcomeOf(reply: PveReply): string {

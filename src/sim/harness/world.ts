@@ -1,24 +1,31 @@
 import { configMapResource, namespaceResource, secretResource } from "../../api/builtin/index.ts";
-import { hypervisorKind, vmImageKind, type ClaimSpec } from "../../api/index.ts";
+import { hypervisorKind, vmImageKind, type VirtualMachine } from "../../api/index.ts";
 import { createClient, inProcess, type Client } from "../../client/index.ts";
+import type { Place } from "../../controllers/index.ts";
 import { VirtualClock } from "../../kernel/virtual-clock.ts";
 import { createMetrics, type Metrics } from "../../runtime/index.ts";
 import type { Release } from "../proxmox/index.ts";
-import { Dice } from "./dice.ts";
+import { Excuses } from "./behind.ts";
+import { Dice, NamedDice } from "./dice.ts";
 import { House } from "./house.ts";
-import { Laws } from "./laws.ts";
+import { callLimitsOf, Laws } from "./laws.ts";
 import { ObjectLaws } from "./laws-objects.ts";
 import { OrderLaws } from "./laws-order.ts";
 import { OrphanLaws } from "./laws-orphans.ts";
 import { canary, demandNoSecret } from "./laws-secrets.ts";
 import { demandSound } from "./laws-sound.ts";
+import { StepLaws } from "./laws-steps.ts";
 import { demandWhy } from "./laws-why.ts";
-import { Program, type ApiWeather } from "./program.ts";
-import { Records } from "./records.ts";
+import { LifeLaws } from "./laws-lives.ts";
+import { noteLetGo } from "./let-go.ts";
+import { isStatusLost } from "./lost-status.ts";
+import { fairApiWeather, Program, type ApiWeather, type Forgetting } from "./program.ts";
+import { Records, type VmChange } from "./records.ts";
+import type { SecondLife } from "./second-life.ts";
 import { Site } from "./site.ts";
 import { Trace } from "./trace.ts";
 import { Watcher } from "./watcher.ts";
-import { fairWeather, Wire, type Weather } from "./wire.ts";
+import { fairWeather, subjectOf, Wire, type Weather } from "./wire.ts";
 
 /** Where Berth lives: all in one process, or two controllers beside an API that stays up. */
 export type Home = "embedded" | "replicas";
@@ -36,6 +43,10 @@ export interface WorldOptions {
   readonly listen: ((line: string) => void) | undefined;
   /** The Hypervisors say DeleteOwned; absent: what nothing declares is only told of. */
   readonly cleanUp?: CleanUp | undefined;
+  /** Before how many of their turns the programs forget everything; none if nothing is said. */
+  readonly amnesia?: Forgetting;
+  /** How far the clocks of each cluster's nodes are ahead of Berth's. */
+  readonly clocksAheadMs?: Readonly<Record<string, number>>;
 }
 
 /** To count costs some of a history's time, so only one in so many does. */
@@ -74,46 +85,124 @@ export class World {
   isCalm = false;
   /** How often a program was started. */
   starts = 0;
-  readonly #seed: number;
+  /** Backups that were started beside the original. */
+  readonly copies: SecondLife[] = [];
+  /** Where the original is; absent: nobody can tell. */
+  place: Place | undefined;
+  readonly lives: LifeLaws;
+  readonly #excuses = new Excuses(this.records);
+  readonly steps = new StepLaws({
+    nowMs: () => this.clock.nowMs(),
+    behind: (site, request) => this.#excuses.behind(site, request),
+    starts: () => this.starts,
+  });
+  readonly seed: number;
+  readonly amnesia: Forgetting;
 
-  constructor({ seed, home, releases, listen, cleanUp }: WorldOptions) {
+  constructor(options: WorldOptions) {
+    const { seed, home, releases, listen, cleanUp, amnesia = "none", clocksAheadMs } = options;
     const { clock, records, sites } = this;
-    this.#seed = seed;
+    this.seed = seed;
+    this.amnesia = amnesia;
     this.home = home;
     this.cleanUp = cleanUp;
     this.trace = new Trace(clock, listen);
     const nowMs = (): number => clock.nowMs();
     this.laws = new Laws(records, sites, nowMs);
+    this.laws.callLimits = callLimitsOf(amnesia);
+    this.laws.isShared = () => this.copies.some((copy) => copy.isBeside());
+    this.laws.files.isShared = this.laws.isShared;
+    const others = (): Records[] => this.copies.map((copy) => copy.records);
+    this.laws.others = others;
+    const recordsOf = (life: string): Records | undefined => {
+      return life === "berth" ? records : this.#copyOf(life)?.records;
+    };
+    this.lives = new LifeLaws({ recordsOf, nowMs });
     const orphanLaws = new OrphanLaws({ records, sites, nowMs });
     this.orphanLaws = orphanLaws;
     this.laws.orphanOf = (site, request, what) => orphanLaws.intentOf(site, request, what);
-    const objectLaws = new ObjectLaws({ records, sites, wires: this.wires, nowMs });
+    const objectLaws = new ObjectLaws({ records, sites, wires: this.wires, nowMs, others });
     for (const [name, release] of Object.entries(releases)) {
       const site = new Site({ name, release, clock, dice: Dice.of(seed, `site ${name}`) });
+      site.model.cluster.setClocks(clocksAheadMs?.[name] ?? 0);
       const weather = { ...fairWeather };
-      site.onGone = (id, origin) => this.laws.whenGone(site, id, origin);
-      site.onVolumeGone = (volume) => this.laws.whenVolumeGone(site, volume);
+      site.onGone = (id, origin) => this.#lawsFor(site, id).whenGone(site, id, origin);
+      site.onVolumeGone = (volume) => {
+        const id = /^[a-z]+-(\d+)-/.exec(volume)?.[1] ?? "";
+        this.#lawsFor(site, id).whenVolumeGone(site, volume);
+      };
       sites.set(name, site);
       this.weather.set(name, weather);
       this.wires.set(name, this.#wireTo(site, weather));
     }
     const onOpen = (): void => this.#beginWatching();
-    this.house = new House({ clock, dice: Dice.of(seed, "house"), records, onOpen });
+    this.house = new House({ clock, dice: new NamedDice(seed, "house"), records, onOpen });
     this.#checkWrites();
     records.onVm = (change) => {
+      this.#excuses.hear(change);
+      const before = this.#knownBefore(change);
       if (change.after !== undefined) {
         this.laws.hear(change.after);
         orphanLaws.hear(change.after);
       }
-      if (!orphanLaws.isStripped(change)) this.guard(() => objectLaws.atVmChange(change));
+      if (!orphanLaws.isStripped(change)) this.#demandOfVm(objectLaws, { ...change, before });
     };
     records.onClaim = (change) => {
-      if (change.after !== undefined) this.#noteLetGo(change.after.spec);
+      const { after, before } = change;
+      const site = after && this.sites.get(after.spec.hypervisor.name);
+      if (after !== undefined && site !== undefined) noteLetGo(site, after.spec, before?.spec);
       if (!orphanLaws.isLost(change)) this.guard(() => objectLaws.atClaimChange(change));
     };
-    records.onOrphan = (change) => this.guard(() => orphanLaws.atOrphanChange(change));
+    this.#checkWork();
     const transport = inProcess((request) => this.house.handle(request));
     this.client = createClient({ transport, clock });
+  }
+
+  #copyOf(life: string): SecondLife | undefined {
+    return this.copies.find(({ name }) => name === life);
+  }
+
+  /** By what is declared in the life that sends it. */
+  #lawsOf(life: string): Laws {
+    return this.#copyOf(life)?.laws ?? this.laws;
+  }
+
+  #lawsFor(site: Site, id: string): Laws {
+    return this.#lawsOf(this.lives.lastSender(site, id));
+  }
+
+  /** Whose status was taken away is like new: nothing is held against what it said before. */
+  #knownBefore(change: VmChange): VirtualMachine | undefined {
+    const { before } = change;
+    if (before === undefined || !isStatusLost(change)) return before;
+    this.laws.loseStatus(before);
+    this.steps.loseStatus();
+    const { status: _lost, ...rest } = before;
+    return rest;
+  }
+
+  #demandOfVm(objectLaws: ObjectLaws, change: VmChange): void {
+    this.guard(() => objectLaws.atVmChange(change));
+  }
+
+  /** The laws of images, of their files and of what was found. */
+  #checkWork(): void {
+    const { records, sites } = this;
+    records.onImage = (change) => {
+      this.#excuses.hear(change);
+      if (isStatusLost(change)) {
+        this.laws.files.loseStatus();
+        this.steps.loseStatus();
+      }
+      const { after } = change;
+      if (after) this.guard(() => this.laws.files.atImage(after, sites.values()));
+    };
+    records.onFile = (change) => this.guard(() => this.laws.files.atClaim(change, sites));
+    records.onOrphan = (change) => {
+      this.#excuses.hear(change);
+      if (isStatusLost(change)) this.steps.loseStatus();
+      this.guard(() => this.orphanLaws.atOrphanChange(change));
+    };
   }
 
   /** The laws of everything that is written, whatever it is. */
@@ -153,15 +242,6 @@ export class World {
     return watcher;
   }
 
-  /** What is Released, or lies with a keeper, is for people. */
-  #noteLetGo({ state, role, hypervisor, externalId }: ClaimSpec): void {
-    if (state !== "Released" && role !== "Keeper") return;
-    const site = this.sites.get(hypervisor.name);
-    for (const { key, vmid } of site?.guestVolumes() ?? []) {
-      if (vmid === externalId) site?.letGo.add(key);
-    }
-  }
-
   /** Keeps what is thrown where it would reach code that is under test. */
   guard(check: () => void): void {
     try {
@@ -174,18 +254,12 @@ export class World {
   /** Starts a program that is not running: the only one, or one of the two. */
   start(index: number): Program {
     const isEmbedded = this.home === "embedded";
-    const weather = this.apiWeather[index] ?? {
-      lagMs: 0,
-      isBroken: false,
-      isDoubled: false,
-      isCut: false,
-      loseReply: 0,
-    };
+    const weather = this.apiWeather[index] ?? { ...fairApiWeather };
     this.apiWeather[index] = weather;
     this.starts += 1;
     const program = new Program({
       name: isEmbedded ? "berth" : `berth-${index + 1}`,
-      seed: this.#seed,
+      seed: this.seed,
       start: this.starts,
       clock: this.clock,
       house: this.house,
@@ -193,9 +267,11 @@ export class World {
       trace: this.trace,
       weather,
       isEmbedded,
+      amnesia: this.amnesia,
+      place: this.place,
       onAsk: (name) => this.guard(() => this.laws.atAsk(name)),
-      metrics: this.#seed % countedEvery === 0 ? this.#newMetrics() : undefined,
-      onLog: (line) => this.#hearLog(line),
+      metrics: this.seed % countedEvery === 0 ? this.#newMetrics() : undefined,
+      onLog: (line) => this.hearLog(line),
       mayDestroy: () => this.kindsGoSinceMs === undefined,
     });
     this.programs[index] = program;
@@ -207,7 +283,7 @@ export class World {
     return program;
   }
 
-  #hearLog(line: string): void {
+  hearLog(line: string): void {
     this.guard(() => demandNoSecret(() => `a log: ${line}`, line));
     this.guard(() => demandSound(line));
   }
@@ -232,12 +308,20 @@ export class World {
       site,
       weather,
       trace: this.trace,
-      dice: Dice.of(this.#seed, `wire ${site.name}`),
-      onCall: (to) => this.guard(() => this.laws.atCall(to)),
+      dice: new NamedDice(this.seed, `wire ${site.name}`),
+      onCall: (to, sender) => this.guard(() => this.#lawsOf(sender).atCall(to)),
+      onDone: (to, heard) => this.lives.whenDone(to, heard),
+      onTold: (to, heard) => this.guard(() => this.lives.whenTold(to, heard)),
       onEffect: (to, request, sender) => {
         const kindsGoMs = this.clock.monotonicMs() - (this.kindsGoSinceMs ?? Infinity);
-        this.guard(() => this.laws.beforeEffect(to, request, { sender, kindsGoMs }));
+        const laws = this.#lawsOf(sender);
+        this.guard(() => this.lives.beforeEffect(to, request, sender));
+        this.guard(() => laws.beforeEffect(to, request, { sender, kindsGoMs }));
+        if (laws === this.laws) this.guard(() => this.steps.beforeEffect(to, request));
+        // What another life does is done by somebody else.
+        else to.touched(subjectOf(request) ?? "");
       },
+      onAnswered: (request, reply) => this.steps.whenAnswered(request, reply),
     });
   }
 }

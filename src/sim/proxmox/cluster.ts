@@ -57,6 +57,8 @@ export class Cluster {
   slowStorageMs = 0;
   /** Whoever keeps the state looks here for what to look at, and empties it. */
   readonly touched: Touched = { guests: new Set(), machines: new Map(), backings: new Set() };
+  /** By what a volume was replaced: its copy on another node or storage, once that is used. */
+  readonly heirs = new WeakMap<object, object>();
   /** Guests' files as they were last read. A file's text decides all else about it. */
   readonly #read = new Map<number, ReadFile>();
   #callbacks = 0;
@@ -99,6 +101,7 @@ export class Cluster {
     return {
       nowMs: () => clock.nowMs(),
       monotonicMs: () => clock.monotonicMs(),
+      bootId: clock.bootId,
       after: (delayMs, callback) =>
         clock.after(delayMs, () => {
           this.#callbacks++;
@@ -126,6 +129,16 @@ export class Cluster {
     if (found !== undefined) return found;
     const what = `failed to get address info for: ${name}: Name or service not known`;
     throw new PveError(`hostname lookup '${name}' failed - ${what}`);
+  }
+
+  /** What the clock of a node says now. */
+  nodeTimeMs(name: string): number {
+    return this.clock.nowMs() + (this.findNode(name)?.clockAheadMs ?? 0);
+  }
+
+  /** Sets the clocks of some nodes, or of all. Tasks that have begun keep their times. */
+  setClocks(aheadMs: number, names = this.state.nodes.map(({ name }) => name)): void {
+    for (const name of names) this.node(name).clockAheadMs = aheadMs;
   }
 
   isQuorate(): boolean {

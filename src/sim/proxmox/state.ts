@@ -68,6 +68,11 @@ export interface NodeState {
   address: string;
   isOnline: boolean;
   bootedMs: number;
+  /**
+   * How far its clock is ahead of the real time; below 0, behind. Times in this state are real
+   * ones: only what the node tells is on its own clock.
+   */
+  clockAheadMs?: number;
   cpus: number;
   memoryBytes: number;
   bridges: string[];
@@ -133,6 +138,8 @@ export interface TaskState {
   pid: number;
   pstart: number;
   startMs: number;
+  /** How far the node's clock was ahead when it began, which is in its name. */
+  clockAheadMs?: number;
   type: string;
   id: string;
   /** The full user, with the token's name where it was one. */
@@ -156,6 +163,9 @@ export interface StorageConfig {
   nodes?: string;
   shared?: number;
   disable?: number;
+  /** The format of new volumes, for files; raw where it is absent. */
+  format?: string;
+  preallocation?: string;
 }
 
 export type Format = "raw" | "qcow2" | "vmdk" | "iso" | "tgz" | "subvol" | "ova" | "snippet";

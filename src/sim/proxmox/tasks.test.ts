@@ -129,3 +129,39 @@ test("a token without the right to audit sees its own tasks on a node, and none 
   const foreign = await stage.call("GET", `/nodes/pve1/tasks/${String(other)}/status`, { as });
   assert.equal(foreign.status, 403);
 });
+
+/** The time that a node tells, in seconds. */
+async function timeOf(stage: Stage, node: string): Promise<number> {
+  return Number(membersOf((await stage.call("GET", `/nodes/${node}/time`)).data)["time"]);
+}
+
+test("a node dates its tasks by its own clock, which need not be right", async () => {
+  const stage = new Stage();
+  stage.model.cluster.setClocks(-120_000, ["pve1"]);
+  const here = await timeOf(stage, "pve1");
+  assert.ok(Math.abs((await timeOf(stage, "pve2")) - here - 120) <= 1);
+  await stage.does("POST", qemu, { vmid: 100, scsi0: "local:1" });
+  const [task] = await listed(stage);
+  const started = Number.parseInt(String(task?.["upid"]).split(":")[4] ?? "", 16);
+  assert.equal(task?.["starttime"], started);
+  for (const seconds of [started, Number(task?.["endtime"])]) {
+    assert.ok(seconds >= here && seconds <= here + 60, `${seconds - here} s after`);
+  }
+  assert.equal((await listed(stage, { since: started })).length, 1);
+  assert.equal((await listed(stage, { since: started + 60 })).length, 0);
+});
+
+test("a node dates its files and its replies by its own clock", async () => {
+  const stage = new Stage();
+  const { model, clock } = stage;
+  model.cluster.setClocks(-120_000, ["pve1"]);
+  await stage.does("POST", qemu, { vmid: 100, scsi0: "local:1" });
+  const here = await timeOf(stage, "pve1");
+  const { data } = await stage.call("GET", "/nodes/pve1/storage/local/content", { vmid: 100 });
+  const row = (Array.isArray(data) ? data.map(membersOf) : []).find(({ vmid }) => vmid === 100);
+  assert.ok(Math.abs(Number(row?.["ctime"]) - here) <= 60);
+  const path = "/api2/json/access/domains";
+  const { headers } = await model.send({ method: "GET", path, headers: {} });
+  const date = Date.parse(headers["date"] ?? "");
+  assert.ok(Math.abs(date + 120_000 - clock.nowMs()) <= 1_000);
+});

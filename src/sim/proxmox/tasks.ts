@@ -64,9 +64,11 @@ function newTask(cluster: Cluster, { node, type, id, user }: TaskOptions): TaskS
   const startMs = cluster.clock.nowMs();
   // The kernel counts a process' start in hundredths of a second since the node was booted.
   const pstart = Math.max(1, Math.floor((startMs - cluster.node(node).bootedMs) / 10) + pid);
-  const start = Math.floor(startMs / 1000);
+  const { clockAheadMs } = cluster.node(node);
+  const start = Math.floor((startMs + (clockAheadMs ?? 0)) / 1000);
   const upid = `UPID:${node}:${hex(pid)}:${hex(pstart)}:${hex(start)}:${type}:${id}:${user}:`;
-  return { upid, node, pid, pstart, startMs, type, id, user, log: [], warnings: 0 };
+  const ahead = clockAheadMs === undefined ? {} : { clockAheadMs };
+  return { upid, node, pid, pstart, startMs, ...ahead, type, id, user, log: [], warnings: 0 };
 }
 
 function hex(value: number): string {

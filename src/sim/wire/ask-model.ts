@@ -30,8 +30,9 @@ export async function askModel(
   const http = { method: request.method, path: `/api2/json${path}`, headers };
   try {
     const reply = await model.send({ ...http, body: await wholeBody(body) });
-    const { status, reason } = reply;
-    return { type: "answered", status, reason, body: reply.body, from: "pve1" };
+    const { status, reason, headers: told } = reply;
+    const date = told["date"] === undefined ? {} : { date: told["date"] };
+    return { type: "answered", status, reason, body: reply.body, from: "pve1", ...date };
   } catch (error) {
     if (!(error instanceof Error) || !("code" in error)) throw error;
     const detail = error.message;

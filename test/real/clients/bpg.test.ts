@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import "../support/cleanup.ts";
 import { type Ground, prepareGround, type Release } from "./support.ts";
-import { serveImage, vmids, volumesOf } from "./support.ts";
+import { serveImage, tasksEnded, vmids, volumesOf } from "./support.ts";
 import { Workspace } from "./terraform.ts";
 
 const node = "pve1";
@@ -333,6 +333,8 @@ async function assertSettled(workspace: Workspace): Promise<void> {
 }
 
 async function assertNothing(ground: Ground): Promise<void> {
+  // The provider does not wait for the task that removes a file.
+  await tasksEnded(ground, node);
   assert.deepEqual(await vmids(ground), []);
   assert.deepEqual(await volumesOf(ground, vmid), []);
   const path = `/nodes/${node}/storage/local/content?content=import`;

@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { temporaryFolder } from "../support/berth.ts";
 import { type SimulatorProcess, startSimulatorProcess } from "../support/simulator.ts";
 
@@ -53,6 +54,16 @@ export async function volumesOf(
 export async function vmids({ simulator }: Ground): Promise<number[]> {
   const rows = await simulator.get("/cluster/resources?type=vm");
   return rows.map(({ vmid }: { vmid: number }) => vmid);
+}
+
+/** Waits until no task runs on a node: a client may be done before what it began is. */
+export async function tasksEnded({ simulator }: Ground, node: string): Promise<void> {
+  for (let polls = 0; polls < 300; polls++) {
+    const running = await simulator.get(`/nodes/${node}/tasks?source=active`);
+    if (running.length === 0) return;
+    await sleep(100);
+  }
+  throw new Error(`tasks of ${node} still run after 30 s`);
 }
 
 /** A web server with one disk image on it: the header of a qcow2 file, which states its size. */

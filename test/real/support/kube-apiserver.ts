@@ -16,6 +16,8 @@ export interface KubeApiserver {
   readonly ca: string;
   /** Private, and gone with it. */
   readonly folder: string;
+  /** Of the etcd, which asks nobody for a password. */
+  readonly etcdUrl: string;
   /** Runs kubectl as the administrator, to its end. */
   kubectl(args: readonly string[], options?: RunOptions): Promise<Ran>;
   /** `kill -9` of the server, not of etcd, and another one in its place. */
@@ -83,6 +85,7 @@ export async function startKubeApiserver(): Promise<KubeApiserver> {
     token,
     ca,
     folder: folder.path,
+    etcdUrl: `http://127.0.0.1:${etcdPort}`,
     kubectl: (args, options) => runKubectl(kubectl, [...always, ...args], options),
     restart: async () => {
       await server.end();

@@ -114,7 +114,10 @@ export function sleep(delayMs: number): Promise<void> {
  * The kubeconfig of the manifest itself, with the account's token in a file as a Pod has it; only
  * where things are is another matter here.
  */
-async function writeKubeconfig(server: KubeApiserver, kubectl: World["kubectl"]): Promise<string> {
+export async function writeKubeconfig(
+  server: KubeApiserver,
+  kubectl: World["kubectl"],
+): Promise<string> {
   const account = ["berth-controller", "-n", "berth-system"];
   const token = await kubectl(["create", "token", ...account]);
   const write = (name: string, text: string): string => {

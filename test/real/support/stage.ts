@@ -74,6 +74,7 @@ export class Stage {
       env: {
         BERTH_FAILPOINT_AFTER: this.#armed,
         BERTH_CLOCK_SKEW_FILE: join(this.folder.path, skewFile),
+        BERTH_UPTIME_SKEW_MS: String(this.#skewMs),
         ...env,
       },
     });

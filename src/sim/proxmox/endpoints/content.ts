@@ -1,3 +1,4 @@
+import type { Cluster } from "../cluster.ts";
 import { type Call, fork } from "../endpoint.ts";
 import { parameterError, PveError } from "../errors.ts";
 import { type Process, work } from "../process.ts";
@@ -48,11 +49,12 @@ function maySee(call: Call, volid: string): boolean {
   }
 }
 
-function contentRow({ cluster }: Call, storage: StorageConfig, volume: Volume): object {
+function contentRow({ cluster, node }: Call, storage: StorageConfig, volume: Volume): object {
+  const createdMs = volume.createdMs + clockAheadMs(cluster, storage, node);
   const base = {
     volid: `${storage.storage}:${fullName(volume)}`,
     content: volume.content,
-    ctime: Math.floor(volume.createdMs / 1e3),
+    ...(tellsCreation(storage) ? { ctime: Math.floor(createdMs / 1e3) } : {}),
   };
   if (volume.content !== "images")
     return { ...base, format: volume.format, size: volume.sizeBytes };
@@ -65,6 +67,17 @@ function contentRow({ cluster }: Call, storage: StorageConfig, volume: Volume): 
     ...(isFileBased(storage) ? fileFields(volume) : deviceFields(volume)),
     vmid: volume.vmid,
   };
+}
+
+/** Files that several nodes share have the time of their server: that of the first node. */
+function clockAheadMs(cluster: Cluster, { shared }: StorageConfig, node: string): number {
+  const name = shared === 1 ? cluster.state.nodes[0]?.name : node;
+  return cluster.findNode(name ?? "")?.clockAheadMs ?? 0;
+}
+
+/** The lists of ZFS and RBD have no time (pve-storage, ZFSPoolPlugin and RBDPlugin, 7 to 9). */
+function tellsCreation({ type }: StorageConfig): boolean {
+  return type !== "zfspool" && type !== "rbd";
 }
 
 function fileFields({ base, usedBytes }: Volume): object {
@@ -116,17 +129,34 @@ export function readVolume(call: Call): unknown {
 export function* allocateVolume(call: Call): Process<unknown> {
   const { cluster, node, parameters } = call;
   const { storage = "", filename = "", vmid, size = "" } = parameters;
-  const isFile = isFileBased(usableStorage(cluster, storage, node));
-  const format = formatOf(isFile ? askedFormat(parameters) : "raw");
+  const config = usableStorage(cluster, storage, node);
+  const format = formatOf(isFileBased(config) ? askedFormat(parameters, config) : "raw");
+  demandName(config, parameters);
   // A bare number is a number of KiB here.
   const sizeBytes = /^\d+$/.test(size) ? Number(size) * 1024 : (parseSize(size) ?? 0);
   const wanted = { storage, vmid: Number(vmid), format, sizeBytes, file: filename };
   return yield* allocate(cluster, { node, log: () => undefined }, wanted);
 }
 
-function askedFormat({ filename = "", format }: Call["parameters"]): string {
+/**
+ * Files may have any name with the extension of a format, devices one that begins with the guest's
+ * (pve-storage, alloc_image of each plugin, 7 to 9).
+ */
+function demandName(storage: StorageConfig, { filename = "", vmid }: Call["parameters"]): void {
+  if (isFileBased(storage)) {
+    if (/^[^/\s]+\.(?:raw|qcow2|vmdk|subvol)$/.test(filename)) return;
+    throw new PveError(`unable to parse volume filename '${filename}'`);
+  }
+  if (filename.startsWith(`vm-${vmid}-`)) return;
+  throw new PveError(`illegal name '${filename}' - should be 'vm-${vmid}-*'`);
+}
+
+function askedFormat(
+  { filename = "", format }: Call["parameters"],
+  { format: usual = "raw" }: StorageConfig,
+): string {
   const extension = /\.(raw|qcow2|vmdk)$/.exec(filename)?.[1];
-  if (format === undefined) return extension ?? "raw";
+  if (format === undefined) return extension ?? usual;
   if (extension !== undefined && format !== extension) {
     throw parameterError({ format: `different storage formats (${format} != ${extension})` });
   }

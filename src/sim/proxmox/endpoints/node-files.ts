@@ -5,9 +5,9 @@ import { type Call, type Endpoint, immediate } from "../endpoint.ts";
 const domain = "sim.invalid";
 const nameServer = "192.0.2.1";
 
-/** GET /nodes/{node}/time: the nodes' clocks are set to UTC. */
-function time({ cluster }: Call): unknown {
-  const seconds = Math.floor(cluster.clock.nowMs() / 1000);
+/** GET /nodes/{node}/time: the nodes' time zone is UTC. */
+function time({ cluster, node }: Call): unknown {
+  const seconds = Math.floor(cluster.nodeTimeMs(node) / 1000);
   return { timezone: "UTC", time: seconds, localtime: seconds };
 }
 

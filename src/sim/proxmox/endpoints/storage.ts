@@ -84,7 +84,17 @@ function createStorage(call: Call): unknown {
   if (cluster.state.storages.some((each) => each.storage === storage)) {
     throw new PveError(`create storage failed: storage ID '${storage}' already defined`);
   }
-  const texts = ["path", "pool", "vgname", "thinpool", "server", "export", "nodes"] as const;
+  const texts = [
+    "path",
+    "pool",
+    "vgname",
+    "thinpool",
+    "server",
+    "export",
+    "nodes",
+    "format",
+    "preallocation",
+  ] as const;
   const config: StorageConfig = {
     storage,
     type,

@@ -35,11 +35,16 @@ const filters: Readonly<Record<string, Filter>> = {
   vmid: (task, vmid) => task.id === vmid,
   typefilter: (task, type) => task.type === type,
   userfilter: (task, user) => task.user.toLowerCase().includes(user.toLowerCase()),
-  since: (task, seconds) => task.startMs / 1000 >= Number(seconds),
-  until: (task, seconds) => task.startMs / 1000 <= Number(seconds),
+  since: (task, seconds) => startedOn(task) >= Number(seconds),
+  until: (task, seconds) => startedOn(task) <= Number(seconds),
   errors: (task, value) => !isSet(value) || kindOf(task) !== "ok",
   statusfilter: (task, kinds) => splitList(kinds).includes(kindOf(task)),
 };
+
+/** In seconds, on the clock of its node. */
+function startedOn({ startMs, clockAheadMs = 0 }: TaskState): number {
+  return (startMs + clockAheadMs) / 1000;
+}
 
 function matches(task: TaskState, parameters: Call["parameters"]): boolean {
   return Object.entries(filters).every(([name, filter]) => {

@@ -45,7 +45,9 @@ export class Api {
     const response = await this.#answer(request, via, fault);
     if (fault?.kind === "loseReply") throw new ConnectionLost("socket hang up");
     if (response.status === 401) await sleep(clock, this.#cluster.timing.refusalMs);
-    return response;
+    // The node that was asked writes its own time, also where another one worked on the request.
+    const date = new Date(this.#cluster.nodeTimeMs(via)).toUTCString();
+    return { ...response, headers: { ...response.headers, date } };
   }
 
   /** The power of a node failed: its workers are gone. */

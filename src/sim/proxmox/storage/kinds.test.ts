@@ -97,6 +97,43 @@ for (const kind of all) {
   });
 }
 
+for (const kind of all) {
+  const isFile = kind === "local" || kind === "shared";
+  const extension = isFile ? ".qcow2" : "";
+  const path = `/nodes/pve1/storage/${kind}/content`;
+
+  test(`${kind}: a volume by name is made at once, and only once`, async () => {
+    const stage = stageOfAll();
+    await created(stage, 100);
+    const filename = `vm-100-berth-1${extension}`;
+    const params = { filename, vmid: 100, size: "1048576", format: isFile ? "qcow2" : "raw" };
+    const made = await stage.call("POST", path, params);
+    const volid = `${kind}:${isFile ? "100/" : ""}${filename}`;
+    assert.deepEqual([made.status, made.data], [200, volid]);
+    assert.match((await stage.call("POST", path, params)).reason, /already exists|File exists/);
+    assert.equal(await stage.does("POST", `${qemu}/100/config`, { scsi1: volid }), "OK");
+    assert.equal((await stage.config(100))["scsi1"], `${volid},size=1G`);
+  });
+
+  test(`${kind}: a volume by name has to have a name as the storage wants it`, async () => {
+    const stage = stageOfAll();
+    const params = { filename: "foo", vmid: 100, size: "8M" };
+    const expected = isFile
+      ? "unable to parse volume filename 'foo'"
+      : "illegal name 'foo' - should be 'vm-100-*'";
+    assert.equal((await stage.call("POST", path, params)).reason, expected);
+  });
+}
+
+test("a new volume on files has the format of the storage where none is asked for", async () => {
+  const stage = stageOfAll();
+  const local = stage.model.cluster.state.storages.find(({ storage }) => storage === "local");
+  assert(local !== undefined);
+  local.format = "qcow2";
+  await created(stage, 100, { scsi0: "local:1" });
+  assert.equal((await stage.config(100))["scsi0"], "local:100/vm-100-disk-0.qcow2,size=1G");
+});
+
 const fulls: Readonly<Record<Kind, RegExp | "OK">> = {
   local: /unable to create image: No space left on device$/,
   shared: /unable to create image: No space left on device$/,

@@ -13,7 +13,14 @@ import {
   storageLock,
   volumesOf,
 } from "./storages.ts";
-import { busyError, creationLine, existsError, fullError, missingLine } from "./texts.ts";
+import {
+  busyError,
+  cloneLine,
+  creationLine,
+  existsError,
+  fullError,
+  missingLine,
+} from "./texts.ts";
 import { isWritten, write } from "./writers.ts";
 
 /** Who works on volumes: on which node, and where it says so. */
@@ -204,8 +211,8 @@ export function* linkClone(
     const wanted = { storage: storage.storage, vmid, format, sizeBytes: base.sizeBytes };
     const file = nextName(volumes, storage, wanted);
     const name = isFileBased(storage) ? `${vmid}/${file}` : file;
-    const how = `images, ${file}, ${vmid} to ${file} (base=../${base.name})`;
-    worker.log(`clone ${base.name}: ${how}`);
+    const line = cloneLine(storage, { base: base.name, file, vmid });
+    if (line !== undefined) worker.log(line);
     const made: Volume = {
       name,
       content: "images",

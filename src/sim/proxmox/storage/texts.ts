@@ -82,6 +82,17 @@ export function missingLine(storage: StorageConfig, name: string): string | unde
   return `disk image '${pathOfVolume(storage, name)}' does not exist`;
 }
 
+/** What a linked clone prints: files and RBD name it, LVM by its program, ZFS says nothing. */
+export function cloneLine(
+  { type }: StorageConfig,
+  { base, file, vmid }: { readonly base: string; readonly file: string; readonly vmid: number },
+): string | undefined {
+  if (type === "zfspool") return undefined;
+  if (type === "rbd") return `clone ${base}: ${base} snapname __base__ to ${file}`;
+  if (type === "lvm" || type === "lvmthin") return `  Logical volume "${file}" created.`;
+  return `clone ${base}: images, ${file}, ${vmid} to ${file} (base=../${base})`;
+}
+
 /** What the program that makes a volume prints. */
 export function creationLine(
   storage: StorageConfig,

@@ -151,7 +151,7 @@ function writeNewGuest(
   }
   if (!main.has("smbios1")) main.set("smbios1", `uuid=${cluster.random.uuid()}`);
   if (!main.has("vmgenid")) main.set("vmgenid", cluster.random.uuid());
-  const createdAt = Math.floor(cluster.clock.nowMs() / 1000);
+  const createdAt = Math.floor(cluster.nodeTimeMs(node) / 1000);
   main.set("meta", `creation-qemu=${cluster.quirks.qemuVersion},ctime=${createdAt}`);
   cluster.writeGuest(node, vmid, config);
 }

@@ -102,8 +102,8 @@ function smallestBytes(type: string): number {
 }
 
 function formatFor(maker: DiskMaker, id: string, asked: string | undefined): Format {
-  if (!isFileBased(storageConfig(maker.cluster, id))) return "raw";
-  return asked === undefined ? "raw" : formatOf(asked);
+  const storage = storageConfig(maker.cluster, id);
+  return isFileBased(storage) ? formatOf(asked ?? storage.format ?? "raw") : "raw";
 }
 
 function finished(drive: Drive, file: string, sizeBytes: number): Drive {

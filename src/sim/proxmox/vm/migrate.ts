@@ -241,6 +241,7 @@ function* handOver(
   cluster.setMachine(node, vmid, undefined);
   cluster.writeGuest(target, vmid, config);
   if (machine !== undefined) cluster.setMachine(target, vmid, machine);
+  for (const { volume, copy } of copies) cluster.heirs.set(volume, copy);
   for (const { volid, volume, source } of copies) {
     try {
       yield* cluster.step(`remove ${volid}`);

@@ -135,4 +135,6 @@ function* copyDisk(
   if (unused !== undefined) say(`adding source volume '${drive.file}' as '${unused}' to config`);
   yield* cluster.step("write config");
   cluster.writeGuest(node, vmid, config);
+  const [source, copy] = [drive, moved].map(({ file }) => findVolume(cluster, node, file).volume);
+  if (source !== undefined && copy !== undefined) cluster.heirs.set(source, copy);
 }

@@ -95,7 +95,7 @@ function* hibernate(call: Call, task: Task, storage: string): Process<void> {
   const { cluster, node } = call;
   const vmid = vmidOf(call);
   const worker: Worker = { node, log: task.log };
-  const date = new Date(cluster.clock.nowMs()).toISOString().slice(0, 10);
+  const date = new Date(cluster.nodeTimeMs(node)).toISOString().slice(0, 10);
   const state = yield* locked(guestLock(node, vmid), function* () {
     const config = cluster.readGuest(node, vmid);
     const lock = config.main.get("lock");
