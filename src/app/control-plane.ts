@@ -21,7 +21,7 @@ import {
   startLifecycle,
 } from "../apiserver/index.ts";
 import { type Client, createClient, inProcess } from "../client/index.ts";
-import { forgetLease, startControllers } from "../controllers/index.ts";
+import { forgetLease, type Place, startControllers } from "../controllers/index.ts";
 import type { Cancel, Clock } from "../kernel/clock.ts";
 import { createOutsideTime, type Metrics } from "../runtime/index.ts";
 import {
@@ -47,6 +47,7 @@ import {
 import { createFirstObjects } from "./first-objects.ts";
 import { createConnect } from "./hypervisors.ts";
 import { hypervisorMetrics } from "./hypervisor-metrics.ts";
+import { folderPlace } from "./place.ts";
 import { createLogFile } from "./log-file.ts";
 import { createLog, joinLogs, type Log, type LogFormat } from "./log.ts";
 import {
@@ -174,7 +175,9 @@ async function assemble(assembly: Assembly): Promise<ControlPlane> {
   const noteCertificate = certificateMetrics(metrics);
   noteCertificate("server", "", expiryOf(certificates.server.cert));
   noteCertificate("authority", "", expiryOf(authority));
-  undo.push(await startEmbeddedControllers({ client, log, metrics, noteCertificate, failpoints }));
+  const place = folderPlace(folder.path);
+  const parts = { client, log, metrics, noteCertificate, failpoints, place };
+  undo.push(await startEmbeddedControllers(parts));
   starting.why = undefined;
   const { kubeconfig } = folder;
   return { url, demo: demo?.url, kubeconfig, failed: failed.promise, stop: assembly.stop };
@@ -191,12 +194,14 @@ async function startEmbeddedControllers({
   metrics,
   noteCertificate,
   failpoints,
+  place,
 }: {
   readonly client: Client;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly noteCertificate: NoteCertificate;
   readonly failpoints: ProcessFailpoints | undefined;
+  readonly place: Place;
 }): Promise<() => Promise<void>> {
   await forgetLease(client);
   const environment = { clock: systemClock, random: systemRandom };
@@ -212,6 +217,7 @@ async function startEmbeddedControllers({
     web: createWeb(),
     log: (level, message, fields) => log(level, message, { ...fields }),
     whenAbsent: "trust",
+    place,
   });
   return () => controllers.stop();
 }

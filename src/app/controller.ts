@@ -11,7 +11,7 @@ import {
   loadKubeconfig,
   NetworkError,
 } from "../client/index.ts";
-import { type RunningControllers, startControllers } from "../controllers/index.ts";
+import { type Place, type RunningControllers, startControllers } from "../controllers/index.ts";
 import { ApiError } from "../kernel/status.ts";
 import { createOutsideTime, type Metrics } from "../runtime/index.ts";
 import { readIfPresent } from "./files.ts";
@@ -19,6 +19,7 @@ import { failingTransport, type ProcessFailpoints, readFailpoints } from "./fail
 import { createConnect } from "./hypervisors.ts";
 import { hypervisorMetrics } from "./hypervisor-metrics.ts";
 import { createLog, type Log, type LogFormat } from "./log.ts";
+import { clusterPlace } from "./place.ts";
 import { serveMetrics } from "./metrics-port.ts";
 import { certificateMetrics, createProgramMetrics } from "./program-metrics.ts";
 import { systemClock, systemRandom } from "./system.ts";
@@ -64,7 +65,8 @@ export async function startRemoteControllers(options: {
   await ensureSystemNamespace(client);
   const metrics = createProgramMetrics(options.version);
   const port = options.metrics && (await serveMetrics(metrics, options.metrics));
-  const controllers = startHere(client, metrics, { log, failpoints });
+  const place = await clusterPlace(client);
+  const controllers = startHere(client, metrics, { log, failpoints, place });
   // The clock's timers do not keep a process alive, and between two looks at the lease nothing else
   // does: a replica that waits for its turn would end by itself.
   const alive = setInterval(() => undefined, aliveMs);
@@ -107,10 +109,16 @@ async function isKindHereToStay(client: Client): Promise<boolean> {
   }
 }
 
+interface Here {
+  readonly log: Log;
+  readonly failpoints: ProcessFailpoints | undefined;
+  readonly place: Place | undefined;
+}
+
 function startHere(
   client: Client,
   metrics: Metrics,
-  { log, failpoints }: { readonly log: Log; readonly failpoints: ProcessFailpoints | undefined },
+  { log, failpoints, place }: Here,
 ): RunningControllers {
   const outside = createOutsideTime(systemClock);
   const calls = hypervisorMetrics(metrics, { clock: systemClock, outside });
@@ -125,6 +133,7 @@ function startHere(
     outside,
     web: createWeb(),
     log: (level, message, fields) => log(level, message, { ...fields }),
+    ...(place === undefined ? {} : { place }),
     mayDestroy: () => isKindHereToStay(client),
     // Two replicas on one machine are two as well.
     identity: `${hostname()}-${systemRandom.uuid().slice(0, 8)}`,

@@ -55,13 +55,17 @@ async function startOnOldPort(folder: DataFolder): Promise<Simulator> {
   return simulator;
 }
 
+const givenFor = "berth.dev/demo-endpoint";
+
 async function declareSecret(client: Client, simulator: Simulator): Promise<void> {
   const { tokenId, tokenSecret } = simulator;
   const encode = (text: string): string => Buffer.from(text).toString("base64");
+  // Credentials count for the endpoints that they were given for: another port needs another write.
+  const metadata = { namespace: systemNamespace, name, annotations: { [givenFor]: simulator.url } };
   const secret = {
     apiVersion: "v1",
     kind: "Secret",
-    metadata: { namespace: systemNamespace, name },
+    metadata,
     data: { tokenId: encode(tokenId), tokenSecret: encode(tokenSecret) },
   };
   await createOr(

@@ -68,6 +68,7 @@ function missingDoctor(type: string): HypervisorDoctor {
   return {
     diagnose: async () => ({ findings: [{ check: "Version", level: "warning", message }] }),
     snapshot: async () => ({ ok: false, failure: { category: "APINotSupported", message } }),
+    ownWork: async () => ({ ok: false, failure: { category: "APINotSupported", message } }),
     close: () => undefined,
   };
 }

@@ -70,6 +70,7 @@ function connectProxmox(
     ),
     close: transport.close,
     tokenId: token.id,
+    clock: environment.clock,
     random: environment.random,
     callsPerNode: spec.limits.callsPerNode,
     unlock: unlock && accountOf(unlock),

@@ -14,7 +14,7 @@ export function missingDriver(type: string): HypervisorDriver {
     observe: async () => ({ at: "unknown", failure }),
     propose: async () => no,
     fit: (shape) => ({ shape, refusals: [failure] }),
-    preflight: async () => ({ findings: [failure], volumesBefore: [] }),
+    preflight: async () => ({ findings: [failure], otherVolumes: [] }),
     begin: async () => ({ outcome: "refused", failure }),
     look: async () => ({ state: "unknown", failure }),
     recall: async () => no,
@@ -24,6 +24,8 @@ export function missingDriver(type: string): HypervisorDriver {
     discs: async () => no,
     guest: async () => no,
     changeOf: () => ({ class: "Impossible", detail: failure.message }),
+    epoch: async () => no,
+    advance: async () => ({ outcome: "refused", failure }),
     close: () => undefined,
   };
 }

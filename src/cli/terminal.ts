@@ -5,7 +5,8 @@ export function createTerminal(): Terminal {
   // `berth crds | head` closes the pipe early: that is the reader's right, and no fault of ours.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE") process.exit(0);
-    throw error;
+    process.stderr.write(`berth: the output cannot be written: ${error.message}\n`);
+    process.exit(1);
   });
   return {
     print: (line) => process.stdout.write(`${line}\n`),

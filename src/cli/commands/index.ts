@@ -17,6 +17,7 @@ import { plan } from "./plan.ts";
 import { restore } from "./restore.ts";
 import { sim } from "./sim.ts";
 import { support } from "./support.ts";
+import { takeover } from "./takeover.ts";
 import { up } from "./up.ts";
 import { user } from "./user.ts";
 import { wait } from "./wait.ts";
@@ -43,6 +44,7 @@ export const commands: readonly Command[] = [
   forget,
   adopt,
   connect,
+  takeover,
   doctor,
   support,
   controller,

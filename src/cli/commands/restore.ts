@@ -37,5 +37,9 @@ async function runRestore(call: Call): Promise<number> {
     terminal.note(`Secret ${id} cannot be read without its key, and was left out`);
   }
   terminal.print(`${data}: ${summary.objects} objects at revision ${summary.revision}`);
+  terminal.note(
+    "berth up on it only observes the hypervisors, because the original may still run. To let this " +
+      "copy act, stop the original and run: berth takeover --all",
+  );
   return exitCodes.ok;
 }

@@ -16,8 +16,9 @@ export const sim: Command = {
     "berth sim run proves Berth itself: in each history two simulated clusters, the API and the " +
     "controllers run on a virtual clock, and what a seed decides goes wrong: crashes at any call, " +
     "lost replies, failing and dying tasks, old lists, people who take ids. The laws of Berth are " +
-    "checked at every event. A seed gives the same history every time; --seed S tells it, and " +
-    "--shrink makes one that breaks a law as short as it can be.",
+    "checked at every event. Seeds are chosen at random unless --from names the first one. A seed " +
+    "gives the same history every time; --seed S tells it, and --shrink makes one that breaks a " +
+    "law as short as it can be.",
   usage: "sim proxmox|run [OPTIONS]",
   options: {
     port: { type: "string", value: "N", default: "0", description: "the port; 0 takes a free one" },
@@ -30,7 +31,7 @@ export const sim: Command = {
     from: {
       type: "string",
       value: "FILE|S",
-      description: "proxmox: the inventory to be a twin of; run: the first seed",
+      description: "proxmox: the inventory to be a twin of; run: the first seed, random if absent",
     },
     state: { type: "string", value: "FILE", description: "keep the cluster's state in this file" },
     print: {
@@ -41,6 +42,11 @@ export const sim: Command = {
     seeds: { type: "string", value: "N", description: "run: how many histories; 200 if absent" },
     minutes: { type: "string", value: "M", description: "run: for how long instead" },
     seed: { type: "string", value: "S", description: "run: only this one, told event by event" },
+    also: {
+      type: "strings",
+      value: "NAME",
+      description: "run: with a fault that Berth does not withstand yet, or all of them",
+    },
     shrink: {
       type: "boolean",
       description: "run: with --seed, leave out everything that the violation does not need",
@@ -72,7 +78,7 @@ async function runSim(call: Call): Promise<number> {
     return await runSimulation(call);
   }
   refuseOptions(call, ["seeds", "minutes", "seed", "steps"], "sim proxmox");
-  if (call.flag("shrink")) throw usageError("berth sim proxmox knows no --shrink");
+  refuseOthers(call);
   if (type !== "proxmox")
     throw usageError(`there is no berth sim ${type}: there are proxmox and run`);
   const print = call.string("print");
@@ -103,6 +109,11 @@ async function runSim(call: Call): Promise<number> {
   await interrupted;
   await simulator.close();
   return exitCodes.ok;
+}
+
+function refuseOthers(call: Call): void {
+  if (call.strings("also").length > 0) throw usageError("berth sim proxmox knows no --also");
+  if (call.flag("shrink")) throw usageError("berth sim proxmox knows no --shrink");
 }
 
 function refuseOptions(call: Call, options: readonly string[], command: string): void {

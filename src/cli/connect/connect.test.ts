@@ -73,6 +73,7 @@ const tools: ConnectTools = {
     return {
       diagnose: async () => diagnosis,
       snapshot: async () => ({ ok: true, value: {} }),
+      ownWork: async () => ({ ok: true, value: { tasks: [], unread: [] } }),
       close: () => undefined,
     };
   },

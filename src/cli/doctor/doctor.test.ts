@@ -36,6 +36,7 @@ const tools: DoctorTools = {
     return {
       diagnose: async () => diagnosis,
       snapshot: async () => ({ ok: true, value: { version: 1, missing: ["VM 7: away"] } }),
+      ownWork: async () => ({ ok: true, value: { tasks: [], unread: [] } }),
       close: () => undefined,
     };
   },

@@ -20,18 +20,19 @@ export interface Deciding {
   readonly orphans: Orphans;
 }
 
-/** Writes a person's word: the decision, and the id once more. */
+/** Writes a person's word: the decision, the id once more, and what the person was shown. */
 export async function writeDecision(
   { server, orphans }: Deciding,
-  { metadata, spec }: Orphan,
+  { metadata, spec, status }: Orphan,
   said: Partial<Orphan["spec"]>,
 ): Promise<void> {
   const at = { kind: orphans.kind, namespace: "", name: metadata.name ?? "" };
+  const observation = status?.observation ?? null;
   await server.ask({
     method: "PATCH",
     path: objectPath(at),
     contentType: "application/merge-patch+json",
-    body: { spec: { adoptAs: null, ...said, confirm: spec.externalId } },
+    body: { spec: { adoptAs: null, ...said, confirm: spec.externalId, observation } },
   });
 }
 

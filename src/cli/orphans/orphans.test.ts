@@ -114,7 +114,7 @@ describe("berth orphans destroy", () => {
   });
 
   it("writes the decision with the id for --yes, or when the person types the id", async () => {
-    await found("o-1", {});
+    await found("o-1", {}, { observation: "0123456789abcdef" });
     await found("o-2", { externalId: "local-zfs:vm-201-disk-0" });
     assert.equal((await run(["destroy", volume, "--yes", "--wait=false"])).code, 0);
     const second = ["destroy", "local-zfs:vm-201-disk-0", "--wait=false"];
@@ -124,6 +124,8 @@ describe("berth orphans destroy", () => {
       const { decision, confirm, externalId } = (await decided(name)) as Orphan["spec"];
       assert.deepEqual([decision, confirm], ["Destroy", externalId]);
     }
+    // It goes along what the person was shown: another thing of the same id is not meant.
+    assert.equal(((await decided("o-1")) as Orphan["spec"]).observation, "0123456789abcdef");
   });
 
   it("refuses what nobody can tell the owner of by anything but its id", async () => {

@@ -45,6 +45,7 @@ function linesOf(orphan: Orphan, nowMs: number): string[] {
     `${spec.kind} ${spec.externalId} on ${where.join(", ")}`,
     ...said("whose", status.ownership ?? "not known yet"),
     ...said("size", `${humanBytes(bytesOf(orphan))}, age ${ageText(orphan, nowMs)}`),
+    ...said("created", status.createdAt),
     ...said("power", status.powerState),
     ...evidence.flatMap((text) => said("why", text)),
     ...blocks.flatMap((key) => said("blocks", key)),

@@ -124,8 +124,8 @@ describe("what counts only until the machine first stood", () => {
     const edited = { image: { name: "fedora" } };
     const said = '{"image":{"disk":"root","name":"debian"}}';
     const digest = createHash("sha256").update(said).digest("hex").slice(0, 16);
-    const madeFrom = [{ field: "spec.source", digest }];
-    await standing(bench, { change: { source: edited }, madeFrom });
+    const createdFrom = [{ field: "spec.source", digest }];
+    await standing(bench, { change: { source: edited }, createdFrom });
     const again = await planned(bench, { source: image });
     assert.equal(again.code, 2, again.out.join("\n"));
     assert.match(again.out.join("\n"), /~ spec\.source\.image\.name +"fedora" → "debian"/);

@@ -48,7 +48,7 @@ interface Machine {
   readonly change?: object;
   readonly status?: object;
   /** What it said when the machine was made; absent where that was not written down. */
-  readonly madeFrom?: readonly object[];
+  readonly createdFrom?: readonly object[];
 }
 
 /** A machine that stands as declared. */
@@ -81,12 +81,12 @@ export async function standing(bench: Bench, machine: Machine = {}): Promise<voi
       externalId,
       state: "Bound",
       origin: "Created",
-      everStood: true,
+      everExisted: true,
       identity: `00000000-0000-4000-8000-000000000${externalId}`,
       installation: "00000000-0000-4000-8000-000000000002",
       owner: { namespace, name, uid: made.metadata.uid },
       node: "pve1",
-      ...(machine.madeFrom && { madeFrom: machine.madeFrom }),
+      ...(machine.createdFrom && { createdFrom: machine.createdFrom }),
       volumes: [kept(externalId, "root", 0), kept(externalId, "data", 1)],
     },
   });

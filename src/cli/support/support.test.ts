@@ -22,6 +22,7 @@ const tools: SupportTools = {
     createDoctor: () => ({
       diagnose: async () => ({ findings: [] }),
       snapshot: async () => ({ ok: true, value: {} }),
+      ownWork: async () => ({ ok: true, value: { tasks: [], unread: [] } }),
       close: () => undefined,
     }),
   },

@@ -44,7 +44,8 @@ export async function diagnose(
     });
     told.push(...findings);
     const name = shownName(kind, object.metadata.name ?? "");
-    return findings.length === 0 ? deeper : [...deeper, { name, object, findings }];
+    const causes = deeper.filter((suspect) => !isAnswered(suspect, findings));
+    return findings.length === 0 ? deeper : [...causes, { name, object, findings }];
   }
 
   async function follow(reference: Reference, depth: number): Promise<Suspect[]> {
@@ -77,6 +78,12 @@ function followsFrom(
   if (reason === "DependencyNotReady") return below.length > 0;
   if (reason === "ImageNotFound") return below.some((finding) => finding.reason === "NotFound");
   return cause !== undefined && told.some((finding) => finding.cause === cause);
+}
+
+/** An image that the hypervisor does not list may exist: whoever looked for the file knows more. */
+function isAnswered(suspect: Suspect, findings: readonly Finding[]): boolean {
+  const isLookedFor = findings.some(({ reason }) => reason === "ImageNotFound");
+  return isLookedFor && suspect.findings.every(({ reason }) => reason === "NotListed");
 }
 
 function keyOf(kind: ServedKind, meta: { namespace?: string | undefined; name?: string }): string {

@@ -38,7 +38,7 @@ const summaries = ["Ready", "Synced", "Provisioned", "Reachable", "Reconciling",
 /** Conditions that nothing waits for, or that follow what was declared. */
 const harmless = ["AgentReady", "Running", "Swept"];
 /** Conditions whose being true is what is amiss, or is at least worth telling. */
-const negative = ["Stalled", "Reconciling", "ChecksumUnverified"];
+const negative = ["Stalled", "Reconciling", "ChecksumUnverified", "InUse"];
 
 function isAmiss(condition: Record<string, unknown>): boolean {
   const type = textOf(condition["type"]);

@@ -16,6 +16,7 @@ const hints: Readonly<Record<FailureCategory, string>> = {
   UnknownOutcome: "Nothing: Berth looks at the hypervisor until it knows.",
   Missing: "If it is gone for good, set onMissing: Recreate or delete the object.",
   ReplacementRequired: "Undo the change, or delete the object and apply it anew.",
+  ConflictingController: "Find out who else changes it and stop one of the two; then: berth retry.",
   DependencyNotReady: "See to the object that it needs first.",
 };
 

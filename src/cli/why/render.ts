@@ -8,6 +8,7 @@ import { conditionsOf } from "../objects/expectation.ts";
 import { alignRows } from "../objects/table.ts";
 import type { Suspect } from "./diagnose.ts";
 import { type Finding, statusOf } from "./findings.ts";
+import { isOnlyObserved } from "./observed.ts";
 import { textOf } from "../objects/text.ts";
 import { planLines } from "../plan/lines.ts";
 import { timelineRows } from "./timeline.ts";
@@ -44,7 +45,9 @@ function headline({ name, object, suspects, paint, nowMs }: Explanation): string
   }
   if (suspects.length === 0) return paint("good", `${name} is as it should be${since}.`);
   const isReady = ready?.["status"] === "True";
-  const state = isReady ? "is ready, but something is the matter" : `is not ready${since}`;
+  const isObserved = suspects.some((one) => one.object !== undefined && isOnlyObserved(one.object));
+  const but = isObserved ? "this Berth only observes it" : "something is the matter";
+  const state = isReady ? `is ready, but ${but}` : `is not ready${since}`;
   return paint("strong", `${name} ${state}:`);
 }
 

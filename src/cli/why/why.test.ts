@@ -75,6 +75,23 @@ describe("why", () => {
     assert.match(text, /3\. virtualmachine\.berth\.dev\/web: NotObserved/);
   });
 
+  test("says what holds a Hypervisor or a VMImage that is being deleted", async () => {
+    await makeHypervisor();
+    const path = `${group}/hypervisors/pve`;
+    const finalizers = ["berth.dev/in-use"];
+    await bench.write("PATCH", path, { metadata: { finalizers } });
+    await bench.write("DELETE", path, {});
+    const message =
+      "The VirtualMachine default/web uses it. Delete it, or let it go with berth forget.";
+    const held = { ...ready("True", "VirtualMachinesRemain", message), type: "InUse" };
+    const connected = ready("True", "Connected", "");
+    await setStatus(path, { observedGeneration: 1, conditions: [connected, held] });
+    const text = await ask("hypervisor/pve");
+    assert.match(text, /is being deleted for .*berth\.dev\/in-use/);
+    assert.match(text, /hypervisor\.berth\.dev\/pve: VirtualMachinesRemain/);
+    assert.match(text, /default\/web uses it\. Delete it/);
+  });
+
   test("says when what a machine waits for is asked again", async () => {
     await makeHypervisor();
     await bench.write("POST", vms, blankMachine("web"));
@@ -132,6 +149,31 @@ describe("why", () => {
     assert.equal(text.match(/CreationFailed/g)?.length, 1, "the condition does not repeat it");
   });
 
+  test("names the Hypervisor that is only observed, also of a VM that is as declared", async () => {
+    await bench.write("POST", vms, blankMachine("web"));
+    await makeHypervisor();
+    await bench.write("POST", "/api/v1/namespaces/default/secrets", {
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name: "pve" },
+    });
+    const at = formatTime(bench.clock.nowMs());
+    const message = "The Hypervisor pve is only observed, because another run acts on it.";
+    const remedy = "run: berth takeover pve";
+    const times = { attempts: 1, firstAt: at, lastAt: at };
+    await setStatus(`${group}/hypervisors/pve`, {
+      observedGeneration: 1,
+      conditions: [ready("False", "Superseded", message)],
+      failure: { category: "ConflictingController", message, remedy, ...times },
+    });
+    const conditions = [ready("True", "Succeeded", "It is as declared.")];
+    await setStatus(`${vms}/web`, { observedGeneration: 1, conditions });
+    const text = await ask("vm/web");
+    assert.match(text, /web is ready, but this Berth only observes it:/);
+    assert.match(text, /1\. hypervisor\.berth\.dev\/pve: Superseded \(ConflictingController\)/);
+    assert.match(text, /What to do: run: berth takeover pve/);
+  });
+
   test("says what to do once, at the cause, and of the rest that it follows", async () => {
     await bench.write("POST", vms, machine("web"));
     const at = formatTime(bench.clock.nowMs());
@@ -167,6 +209,27 @@ describe("why", () => {
     assert.match(text, /vmimage\.berth\.dev\/debian: NetworkError\n.*\n {3}This follows from/);
     assert.equal(text.match(/Check that the hypervisor is up/g)?.length, 1, text);
     assert.match(text, /More about it: docs\/troubleshooting\/network-error\.md/);
+  });
+
+  test("names a file that is nowhere once, at the VM that looked for it", async () => {
+    await bench.write("POST", vms, machine("web"));
+    await makeHypervisor();
+    const volume = { hypervisorRef: { name: "pve" }, id: "local:import/d.qcow2" };
+    const spec = { source: { volume }, format: "qcow2" };
+    const images = `${group}/namespaces/default/vmimages`;
+    const image = { apiVersion, kind: "VMImage", metadata: { name: "debian" }, spec };
+    await bench.write("POST", images, image);
+    const conditions = [ready("Unknown", "NotListed", "The hypervisor does not list it.")];
+    await setStatus(`${images}/debian`, { observedGeneration: 1, conditions });
+    assert.match(await ask("vm/web"), /vmimage\.berth\.dev\/debian: NotListed/);
+    const at = formatTime(bench.clock.nowMs());
+    const message = "disks[root]: local:import/d.qcow2 is not on pve1.";
+    const failure = { category: "ImageNotFound", message, attempts: 1, firstAt: at, lastAt: at };
+    const missing = [ready("False", "ImageNotFound", message)];
+    await setStatus(`${vms}/web`, { observedGeneration: 1, conditions: missing, failure });
+    const text = await ask("vm/web");
+    assert.doesNotMatch(text, /NotListed/);
+    assert.match(text, /virtualmachine\.berth\.dev\/web: ImageNotFound/);
   });
 
   test("tells by its own word what a category alone does not say, and when it goes on", async () => {
