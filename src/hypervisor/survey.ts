@@ -9,7 +9,11 @@ import type { Mark } from "./mark.ts";
  */
 export interface Survey {
   readonly machines: readonly SurveyedMachine[];
-  /** Volumes that bear the id of a machine that is not there, and that no machine refers to. */
+  /**
+   * Volumes that bear the id of a VM that does not exist, or that is on another node than the
+   * storage, and that no VM refers to. A replica, which the VM's own node has too, is not among
+   * them.
+   */
   readonly volumes: readonly SurveyedVolume[];
   /** Files under names that Berth gives: discs with the data of a first boot, and images. */
   readonly files: readonly SurveyedFile[];
@@ -42,6 +46,8 @@ export interface SurveyedVolume {
   readonly volume: string;
   /** The id of the machine in its name. */
   readonly externalId: string;
+  /** The node of the VM with that id, where that is another one. */
+  readonly vmNode?: string;
   readonly storage: string;
   readonly node: string;
   readonly isShared: boolean;

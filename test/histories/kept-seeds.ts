@@ -49,5 +49,6 @@ export const keptSeeds: readonly { readonly seed: number; readonly found: string
   { seed: 633051563, found: "a renamed disk that was to be destroyed" },
   { seed: 322244714, found: "slots that an operation without a known end held for ever" },
   { seed: 125379847, found: "another volume with the name of a disk that a disk-holder VM kept" },
+  { seed: 803885210, found: "a volume on a node where no VM of its id is, told by nobody" },
   { seed: 498719596, found: "a disk taken off a VM that is suspended to disk" },
 ];

@@ -141,14 +141,14 @@ interface VolumeProof {
   readonly evidence?: readonly string[];
 }
 
-/** A volume whose machine is not there, and that no machine refers to. */
+/** A volume whose VM does not exist or is on another node, and that no VM refers to. */
 export function volumeFind(found: SurveyedVolume, proof: VolumeProof): Find {
   const { ownership = "Unattributed", claim, blocks } = proof;
-  const { volume, externalId, storage, node, isShared, sizeBytes, createdMs } = found;
+  const { volume, storage, node, isShared, sizeBytes, createdMs } = found;
   const isProbable = ownership === "Probable";
   const evidence = isProbable
     ? ["No VM refers to the volume.", ...(proof.evidence ?? [])]
-    : [`There is no machine ${externalId}, and no machine refers to the volume.`];
+    : [unusedEvidence(found)];
   if (isProbable) {
     evidence.push("Nothing proves that it is Berth's: it is removed only if you approve it.");
   } else if (claim !== undefined) {
@@ -174,6 +174,12 @@ export function volumeFind(found: SurveyedVolume, proof: VolumeProof): Find {
     createdMs,
     blocks,
   });
+}
+
+function unusedEvidence({ externalId, node, vmNode }: SurveyedVolume): string {
+  return vmNode === undefined
+    ? `There is no machine ${externalId}, and no machine refers to the volume.`
+    : `The VM ${externalId} is on ${vmNode}, the volume is on ${node}, and no VM refers to it.`;
 }
 
 function isRetained(claim: Claim | undefined, volume: string): boolean {

@@ -193,8 +193,9 @@ function volumeFinds(input: SweepInput, volume: SurveyedVolume, claim: Claim | u
   }
   const suspect = probableFind(input, volume, blocks);
   if (suspect !== undefined) return [suspect];
-  // The object of a machine that is being made or unmade sees to its own volumes.
-  const isSeenTo = claim !== undefined && isHeld(claim.spec) && input.isDeclared(claim.spec);
+  // The object of a VM that is being made or unmade sees to its own volumes, on its own node.
+  const isHere = volume.vmNode === undefined;
+  const isSeenTo = isHere && claim !== undefined && isHeld(claim.spec) && input.isDeclared(claim.spec);
   return guard("orphan-volume-unattended", !isSeenTo) ? [volumeFind(volume, { blocks })] : [];
 }
 

@@ -82,6 +82,33 @@ describe("a survey", () => {
     assert.deepEqual((await survey([storage, there], own)).volumes, []);
   });
 
+  const away = { ...vm, vmid: 200, node: "pve2" };
+  const awayConfig = { "GET /nodes/pve2/qemu/200/config": data({ digest: "d" }) };
+  const awayNode = { ...node, node: "pve2" };
+  const awayStorage = { ...storage, node: "pve2" };
+  const awayContent = "GET /nodes/pve2/storage/zfs/content";
+
+  it("shows a volume whose VM is on another node and has no such volume there", async () => {
+    const rows = [storage, awayNode, awayStorage, away];
+    const found = await survey(rows, { ...awayConfig, [awayContent]: data([]) });
+    assert.deepEqual(
+      found.volumes.map((one) => [one.volume, one.node, one.vmNode]),
+      [[volume, "pve1", "pve2"]],
+    );
+  });
+
+  it("does not call a replica nobody's: the VM's own node has a volume of that name", async () => {
+    const same = data([{ volid: volume, vmid: 200, content: "images", size: 1 }]);
+    const rows = [storage, awayNode, awayStorage, away];
+    const found = await survey(rows, { ...awayConfig, [awayContent]: same });
+    assert.deepEqual(found.volumes, []);
+  });
+
+  it("does not judge the volumes of a container on another node", async () => {
+    const rows = [storage, awayNode, awayStorage, { ...away, type: "lxc" }];
+    assert.deepEqual((await survey(rows, { [awayContent]: data([]) })).volumes, []);
+  });
+
   it("does not show a person's files as Berth's", async () => {
     const listed = data([{ volid: "zfs:iso/debian.iso", content: "iso", size: 1 }]);
     assert.deepEqual((await survey([storage], { [content]: listed })).files, []);

@@ -148,21 +148,38 @@ async function surveyVolumes(
   gathered: Gathered,
   places: readonly InventoryStorage[],
 ): Promise<SurveyedVolume[]> {
-  const guests = new Set(gathered.inventory.machines.map(({ externalId }) => externalId));
-  const found: SurveyedVolume[] = [];
+  const listed: SurveyedVolume[] = [];
   for (const place of places.filter(({ contents }) => contents.includes("Disks"))) {
     for (const row of await list(gathered, place, "images")) {
       const { volume, externalId } = row;
       if (externalId === undefined) continue;
-      const isAsked = !guests.has(externalId) || gathered.suspects.has(volume);
-      if (!guard("survey-volume-without-vm", isAsked)) continue;
-      found.push({ volume, externalId, ...sightOf(row), ...placed(place) });
+      listed.push({ volume, externalId, ...sightOf(row), ...placed(place) });
     }
   }
+  const found = looseVolumes(gathered, listed);
   if (found.length === 0) return [];
   const used = await usedNames(gathered);
   return found.filter(({ volume }) => {
     return guard("survey-volume-unused", !used.has(nameWithoutStorage(volume)));
+  });
+}
+
+/** Those whose VM does not exist, or is on another node where it has no volume of that name. */
+function looseVolumes(
+  { inventory, suspects }: Gathered,
+  listed: readonly SurveyedVolume[],
+): SurveyedVolume[] {
+  const guests = new Map(inventory.machines.map((machine) => [machine.externalId, machine]));
+  const places = new Set(listed.map(({ volume, node }) => `${volume} on ${node}`));
+  return listed.flatMap((found) => {
+    const { volume, externalId, node, isShared } = found;
+    const guest = guests.get(externalId);
+    const isElsewhere = guest?.kind !== "Other" && guest?.node !== node && !isShared;
+    // Replication and migration keep the name: what the VM's node has too is a copy of that.
+    const isCopy = guest !== undefined && places.has(`${volume} on ${guest.node}`);
+    const isLoose = guest === undefined || (isElsewhere && !isCopy);
+    if (!guard("survey-volume-without-vm", isLoose || suspects.has(volume))) return [];
+    return [isLoose && guest !== undefined ? { ...found, vmNode: guest.node } : found];
   });
 }
 
