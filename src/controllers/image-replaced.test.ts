@@ -207,3 +207,34 @@ describe("an image file that nobody touched", () => {
     assert.equal(fileOf(stage, ownName), undefined);
   });
 });
+
+describe("an image file that somebody puts there before the download", () => {
+  it("is used, and is not called Berth's: it stays when the VMImage goes", async () => {
+    const stage: SimulatedWorld = await openProxmox("9.2", {
+      ...nodesWeb,
+      between: async (request, send) => {
+        if (request.path.endsWith("/download-url")) putThere(stage, request.path);
+        return send(request);
+      },
+    });
+    stage.world.start();
+    await declare(stage, "remote");
+    assert.ok(await until(stage.world, async () => (await readyOf(stage)).status === "True"));
+    const copies = (await imageOf(stage))?.status?.copies;
+    assert.partialDeepStrictEqual(copies, [{ state: "Present", verified: false, brought: false }]);
+    await remove(stage);
+    assert.ok(fileOf(stage, ownName) !== undefined, "the person's file was removed");
+  });
+});
+
+/** The very file, with the right content, by somebody else's hands. */
+function putThere({ proxmox, world }: SimulatedWorld, path: string): void {
+  const node = /^\/nodes\/([^/]+)\//.exec(path)?.[1] ?? "";
+  const places = Object.entries(proxmox.cluster.state.volumes);
+  const [, files] = places.find(([place, [first]]) => {
+    return place.startsWith(`${node}:`) && first?.name.startsWith("import/") === true;
+  }) ?? [undefined, undefined];
+  const [known] = files ?? [];
+  assert.ok(files !== undefined && known !== undefined, places.map(([place]) => place).join(" "));
+  files.push({ ...known, name: `import/${ownName}`, sha256, createdMs: world.clock.nowMs() });
+}

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { claim, data, driverOn, error, open, ScriptedServer, upid } from "./fixture.ts";
 import { parseRelease } from "./release.ts";
 import { neededRights } from "./rights.ts";
-import type { PveReply } from "./wire/wire.ts";
+import { pathPart, type PveReply } from "./wire/wire.ts";
 
 function certificates(fingerprint: string): PveReply {
   return data([
@@ -195,6 +195,23 @@ describe("a task", () => {
     assert.deepEqual(await look(ended(digest)), { state: "changed", cause: digest });
     const failure = await look(ended("zfs error: cannot create 'p/vm-1-cloudinit': out of space"));
     assert(failure.state === "failed" && failure.failure.category === "QuotaExceeded");
+  });
+
+  it("that downloads and finds the file in its place has brought nothing", async () => {
+    const download = upid("download", "image.qcow2");
+    const of = path.replace(/tasks\/.*\/status$/, "tasks/") + pathPart(download);
+    const lookAfter = async (...lines: string[]) => {
+      const rows = data(lines.map((t, n) => ({ n, t })));
+      const script = { [`${of}/status`]: ended("OK"), [`${of}/log`]: rows };
+      return await driverOn(new ScriptedServer(script)).look(download);
+    };
+    assert.equal((await lookAfter("download of 'https://a' finished")).state, "succeeded");
+    const there =
+      "calculating checksum of existing file...OK, got correct file already, no need to download";
+    assert.deepEqual(await lookAfter("downloading", there), { state: "changed", cause: there });
+    const away = { [`${of}/status`]: ended("OK"), [`${of}/log`]: error(595, "No route") };
+    const unread = new ScriptedServer(away);
+    assert.equal((await driverOn(unread).look(download)).state, "unknown");
   });
 
   it("that failed brings the end of its log along, where the reason often stands", async () => {

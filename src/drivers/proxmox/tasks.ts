@@ -1,3 +1,4 @@
+import { guard } from "../../kernel/guard.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import { answered, failed, taskTimeSlackMs } from "../../hypervisor/index.ts";
 import type {
@@ -37,8 +38,31 @@ export async function lookAtTask(api: PveApi, task: string): Promise<TaskView> {
   const { status, exitstatus } = result.data;
   if (status === "running") return { state: "running" };
   const end = endOf(typeof exitstatus === "string" ? exitstatus.trim() : "");
+  if (end.state === "succeeded" && upid.type === "download") return downloadEnd(api, upid.node, task);
   if (end.state !== "failed" && end.state !== "lost") return end;
   return withLog(end, await logTail(api, upid.node, task));
+}
+
+/** What a download says that found the file in its place, with the right checksum. */
+const fileWasThere = /OK, got correct file already, no need to download/;
+/** It says so before anything else. */
+const firstLines = 50;
+
+/**
+ * Also a download that fetched nothing ends well: somebody else put the same file there meanwhile,
+ * and only the log tells (pve-common Tools.pm, download_file_from_url). Then the file is not ours.
+ */
+async function downloadEnd(api: PveApi, node: string, task: string): Promise<TaskView> {
+  const path = `/nodes/${pathPart(node)}/tasks/${pathPart(task)}/log`;
+  const result = await api.get(path, { start: 0, limit: firstLines });
+  if (result.type !== "data") {
+    return { state: "unknown", failure: readFailureOf(result, `read the log of the task ${task}`) };
+  }
+  const lines = rowsOf(result.data).map((row) => textOf(row, "t"));
+  const found = lines.find((line) => fileWasThere.test(line));
+  return guard("download-fetched-file", found === undefined)
+    ? { state: "succeeded" }
+    : { state: "changed", cause: found ?? "" };
 }
 
 /** The exit status is one line, and the reason often stands some lines before it. */

@@ -142,7 +142,16 @@ describe("the law that a step is sent again only by the table", () => {
     assert.throws(() => send("start", 10, done), /unknown/);
     send("stop", 0, full);
     starts += 1;
-    for (let time = 0; time < 3; time++) send("stop", 30, "lost");
+    for (let time = 0; time < 2; time++) send("stop", 30, "lost");
+    assert.throws(() => send("stop", 30, "lost"), /where 47000 ms are due: unknown/);
+  });
+
+  it("lets another step come between two requests without an answer, but not for ever", () => {
+    for (let time = 0; time < 3; time++) {
+      send("suspend", 1, "lost");
+      send("start", 1, done);
+    }
+    assert.throws(() => send("suspend", 1, "lost"), /unknown, for the 3\. time/);
   });
 
   it("starts from the beginning after another word, and after a lost status", () => {

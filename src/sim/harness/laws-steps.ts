@@ -11,6 +11,8 @@ import { nameOf, subjectOf } from "./wire.ts";
 const roundingMs = 1_000;
 /** So often in a row the same may be reported as done without effect before that is a failure. */
 const vainMax = 3;
+/** So often the same may be sent without its pause after an unknown end and another step. */
+const unknownMax = 2;
 
 /** What is known of the object for which a request is sent. */
 export interface Behind {
@@ -112,19 +114,16 @@ interface Repetition {
   readonly category: FailureCategory | undefined;
 }
 
-/**
- * What was done, and undone by another request of ours, may have to be done again. So may that of
- * which nobody knows what became of it, where the VM turned out to need another step first.
- */
-const overtaken: ReadonlySet<AttemptEnd["is"]> = new Set(["done", "unknown"]);
-
 function demandPace(row: Row, repetition: Repetition): void {
   const { site, end, last, attempt, isAlone } = repetition;
-  const isOvertaken = !isAlone && overtaken.has(end.is);
-  if (isOvertaken) row.ends.clear();
+  // What was done, and undone by another request of ours, may have to be done again.
+  const isUndone = !isAlone && end.is === "done";
+  if (isUndone) row.ends.clear();
   const kind = end.is === "failed" ? `failed: ${end.words}` : end.is;
   const times = (row.ends.get(kind) ?? 0) + 1;
   row.ends.set(kind, times);
+  // The first of which nobody knows what became of it, where another step had to be done first.
+  const isOvertaken = isUndone || (!isAlone && end.is === "unknown" && times <= unknownMax);
   const fromMs = "atMs" in end ? end.atMs : last.sentMs;
   const pauseMs = attempt.sentMs - fromMs;
   const dueMs = isOvertaken ? 0 : dueOf(end, times, repetition);
@@ -140,7 +139,7 @@ function dueOf(end: AttemptEnd, times: number, { category }: Repetition): number
     case "running":
       return Infinity;
     case "unknown":
-      return leastOf("NetworkError", 1);
+      return leastOf("NetworkError", Math.max(1, times - 1));
     case "blocked":
       return rarerMs(times);
     case "changed":
