@@ -21,6 +21,7 @@ export {
   type FailedStep,
 } from "./failed-steps.ts";
 export { holders } from "./holders.ts";
+export { keptUntilTold, withoutSlots } from "./kept-record.ts";
 export { OperationMemory } from "./memory.ts";
 export {
   blockedWaitMs,
@@ -28,6 +29,7 @@ export {
   freeSlot,
   pauseMs,
   performOperation,
+  type FailedOperation,
   type Performed,
   type PlannedOperation,
 } from "./perform.ts";

@@ -32,6 +32,7 @@ interface Given {
   readonly begun?: Begun;
   readonly failedTimes?: number;
   readonly isProof?: boolean;
+  readonly inBackground?: boolean;
   readonly prepare?: () => Promise<Failure | undefined>;
   readonly open?: readonly OpenHolder[];
   /** The objects of some kind are not listed yet. */
@@ -47,6 +48,8 @@ class Stage {
   readonly saved: OperationRecord[] = [];
   readonly assumed: string[] = [];
   readonly waiting: string[] = [];
+  /** Somebody wrote the object meanwhile: a write over the version that was read is refused. */
+  isOutdated = false;
   readonly #given: Given;
 
   constructor(given: Given = {}) {
@@ -61,7 +64,14 @@ class Stage {
   perform(operation: Operation, before = this.#given.before): Promise<Performed> {
     const { prepare, failedTimes = 0 } = this.#given;
     return performOperation(this.#deps(), this.#subject(), {
-      planned: { step: "Grow", operation, intent: "Grow.", slots: ["node n1"], failedTimes },
+      planned: {
+        step: "Grow",
+        operation,
+        intent: "Grow.",
+        slots: ["node n1"],
+        failedTimes,
+        ...(this.#given.inBackground === true ? { inBackground: true } : {}),
+      },
       before,
       wake: () => undefined,
       ...(prepare === undefined ? {} : { prepare }),
@@ -109,6 +119,12 @@ class Stage {
     } as unknown as OperationDeps;
   }
 
+  #save(record: OperationRecord): Promise<void> {
+    if (this.isOutdated) return Promise.reject(new Error("409"));
+    this.saved.push(record);
+    return Promise.resolve();
+  }
+
   #subject(): Subject {
     const { begun = { outcome: "task", task: "t" }, isProof = false } = this.#given;
     const driver = {
@@ -128,16 +144,14 @@ class Stage {
       traitsOf: () => ({ windowMs, works: ["Grow"], isProof }),
       recalls: () => ({ target: {} }),
       slotsOf: () => [],
-      save: (record: OperationRecord) => {
-        this.saved.push(record);
-        return Promise.resolve();
-      },
+      save: (record: OperationRecord) => this.#save(record),
+      saveBlocked: (record: OperationRecord) => this.#save(record),
     } as unknown as Subject;
   }
 }
 
 function ended(record: OperationRecord, settlement: Settlement): Resumed {
-  return { record, settlement, isNew: false };
+  return { record, settlement };
 }
 
 describe("an operation that is to be performed", () => {
@@ -319,6 +333,68 @@ describe("an operation that is to be performed", () => {
       ["Done"],
     );
   });
+});
+
+describe("how an operation ended that the status does not tell yet", () => {
+  const refused: Begun = { outcome: "refused", failure: broken };
+  const locked: Begun = { outcome: "blocked", waitsFor: "a lock" };
+
+  it("is told before anything else is sent, where it failed", async () => {
+    for (const operation of [grow, other]) {
+      const stage = new Stage();
+      const settlement = { is: "failed", outcome: "Refused", failure: broken } as const;
+      const before = ended(stage.opened(grow), settlement);
+      assert.deepEqual(await stage.perform(operation, before), { is: "unreported", before });
+      assert.deepEqual([stage.sent, stage.written], [[], []]);
+    }
+  });
+
+  it("is found by every turn until then, also of a request that nobody waited for", async () => {
+    for (const inBackground of [false, true]) {
+      const stage = new Stage({ begun: refused, inBackground });
+      await stage.perform(grow);
+      await Promise.resolve();
+      const record = stage.opened(grow);
+      for (let turns = 0; turns < 3; turns += 1) {
+        const found = await stage.resume(record);
+        assert.ok(found !== undefined);
+        assert.equal(found.settlement.is, "failed");
+        assert.equal((await stage.perform(grow, found)).is, "unreported");
+      }
+      assert.equal(stage.sent.length, 1);
+    }
+  });
+
+  it("is in its record where it was blocked, for a process without memory", async () => {
+    const stage = new Stage({ begun: locked });
+    await stage.perform(grow);
+    const [saved] = stage.saved;
+    assert.equal(saved?.outcome, "Blocked");
+    stage.memory.forgetAll();
+    const found = await stage.resume(saved);
+    assert.equal(found?.settlement.is, "blocked");
+    assert.equal((await stage.perform(grow, found)).is, "blocked");
+    assert.equal(stage.saved.length, 1, "it is written once");
+  });
+
+  for (const { name, given, outcome } of [
+    { name: "blocked", given: { begun: locked }, outcome: "Blocked" },
+    { name: "done", given: { begun: { outcome: "done" }, isProof: true }, outcome: "Done" },
+  ] as const) {
+    it(`is written by the next turn where it was ${name} and the write was refused`, async () => {
+      const stage = new Stage(given);
+      stage.isOutdated = true;
+      await assert.rejects(stage.perform(grow), /409/);
+      await assert.rejects(stage.resume(stage.opened(grow)), /409/);
+      stage.isOutdated = false;
+      await stage.resume(stage.opened(grow));
+      assert.deepEqual(
+        stage.saved.map((one) => one.outcome),
+        [outcome],
+      );
+      assert.equal(stage.sent.length, 1);
+    });
+  }
 });
 
 describe("an operation that a process without memory finds", () => {

@@ -3,7 +3,7 @@ import type { SlotLease } from "../../runtime/index.ts";
 import type { Remembered } from "./memory.ts";
 import { endBefore, endsAfter, keyOf, openRecord } from "./record.ts";
 import type { EarlierEnds, OperationOutcome, OperationRecord } from "./record.ts";
-import { conclude, type OperationDeps, type Resumed, type Subject } from "./resume.ts";
+import { conclude, writeEnd, type OperationDeps, type Resumed, type Subject } from "./resume.ts";
 import { abandonedFailure, isOpen, lostFailure, outcomeOf, settle } from "./settle.ts";
 import type { Settlement } from "./settle.ts";
 import { guard } from "../../kernel/guard.ts";
@@ -27,6 +27,8 @@ export type Performed =
   | { readonly is: "queued"; readonly waitsFor: string }
   /** Nothing may be written yet. */
   | { readonly is: "fenced" }
+  /** The operation before it failed, and the status does not tell that yet: it is told first. */
+  | { readonly is: "unreported"; readonly before: FailedOperation }
   /** The same was blocked, and its time has not come again. */
   | { readonly is: "blocked"; readonly waitMs: number }
   /** The same was done before and has to be done again: then it has failed. */
@@ -34,6 +36,11 @@ export type Performed =
   /** It may not begin: nothing was sent. */
   | { readonly is: "unprepared"; readonly failure: Failure }
   | { readonly is: "performed"; readonly record: OperationRecord; readonly settlement: Settlement };
+
+/** An operation that has failed. */
+export interface FailedOperation extends Resumed {
+  readonly settlement: Extract<Settlement, { is: "failed" }>;
+}
 
 export interface PerformOptions {
   /** The operation of the record that this one replaces. */
@@ -62,6 +69,10 @@ export async function performOperation(
   { planned, ...options }: PerformOptions & { readonly planned: PlannedOperation },
 ): Promise<Performed> {
   const { before } = options;
+  const failed = before && failedOf(before);
+  if (failed !== undefined && !guard("failure-reported-first", failed === undefined)) {
+    return { is: "unreported", before: failed };
+  }
   const failure = vainFailure(planned, before);
   if (failure !== undefined) return { is: "vain", failure };
   const waitMs = blockedMs(deps, subject, { planned, before });
@@ -74,6 +85,10 @@ export async function performOperation(
     return { is: "fenced" };
   }
   return begin(deps, subject, { ...options, planned, lease });
+}
+
+function failedOf({ settlement, ...resumed }: Resumed): FailedOperation | undefined {
+  return settlement.is === "failed" ? { ...resumed, settlement } : undefined;
 }
 
 const unlisted = "the list of the open operations of all VMs, images and orphans";
@@ -144,13 +159,16 @@ async function begin(
   await write(record);
   deps.reports.opened(record);
   const sent = { planned, operation: prepared?.(operation) ?? operation, record, remembered };
-  if (planned.inBackground !== true) return answerOf(deps, subject, sent);
+  if (planned.inBackground !== true) return writeEnd(subject, await answerOf(deps, subject, sent));
   remembered.isSending = true;
   void sendInBackground(deps, subject, sent).then(wake);
   return { is: "performed", record, settlement: { is: "sending" } };
 }
 
-/** Where the connection breaks off nobody knows how it ended: then it is observed, as ever. */
+/**
+ * Where the connection breaks off nobody knows how it ended: then it is observed, as ever. How it
+ * ended is written by the turn that is woken: by now the object may be another than it was read.
+ */
 async function sendInBackground(deps: OperationDeps, subject: Subject, sent: Sent): Promise<void> {
   const { remembered } = sent;
   try {
@@ -198,10 +216,6 @@ async function answerOf(
   const settlement = settle(record, { of: "begun", begun }, context);
   const task = begun.outcome === "task" ? { task: begun.task } : {};
   deps.reports.operated(subject.object(), { ...record, ...task }, begun.outcome);
-  if (begun.outcome === "done" && traits.isProof === true) {
-    // No task will ever tell it to a process that does not remember the reply.
-    await subject.save({ ...record, outcome: "Done" });
-  }
   noteAnswer(deps, subject, { remembered, settlement });
   return { is: "performed", record, settlement };
 }

@@ -17,7 +17,14 @@ import type { Slots } from "../../runtime/index.ts";
 import type { Reports } from "../reports/index.ts";
 import type { FollowedTask, OperationMemory, Remembered } from "./memory.ts";
 import { ageMs, takenOver, windowLeftMs, type OperationRecord } from "./record.ts";
-import { isOpen, settle, type Evidence, type Settlement, type StepRules } from "./settle.ts";
+import {
+  isDone,
+  isOpen,
+  settle,
+  type Evidence,
+  type Settlement,
+  type StepRules,
+} from "./settle.ts";
 import type { TaskPace } from "./task-pace.ts";
 
 /** What all controllers share that perform operations. */
@@ -75,6 +82,8 @@ export interface Subject {
   slotsOf(record: OperationRecord): readonly string[];
   /** Writes the record again, over the version that was read. */
   save(record: OperationRecord): Promise<void>;
+  /** The same for a record that says it was blocked, together with what it waits for. */
+  saveBlocked(record: OperationRecord, waitsFor: string): Promise<void>;
 }
 
 export interface RecallOf {
@@ -84,12 +93,14 @@ export interface RecallOf {
   readonly sinceMs?: number;
 }
 
-/** The operation of an object's record, and what became of it. */
+/**
+ * The operation of an object's record, and what became of it. A failure removes the record from the
+ * status when it is written: an operation that is found to have failed was never reported.
+ */
 export interface Resumed {
+  /** As the status had it. Without an outcome: the status does not tell yet how it ended. */
   readonly record: OperationRecord;
   readonly settlement: Settlement;
-  /** When it ended, as far as this process knows: until then what was seen may be older. */
-  readonly isNew: boolean;
   /** The task that told how it ended, if one did. */
   readonly task?: TaskHandle | undefined;
 }
@@ -118,14 +129,30 @@ export async function resumeOperation(
   const known = knownEnd(record, remembered);
   if (known !== undefined) {
     const task = remembered.endedTask ?? record.task;
-    return { record, settlement: known, isNew: false, task };
+    return writeEnd(subject, { record, settlement: known, task });
   }
-  if (remembered.isSending === true) {
-    return { record, settlement: { is: "sending" }, isNew: true };
-  }
+  if (remembered.isSending === true) return { record, settlement: { is: "sending" } };
   const evidence = await evidenceOf(subject, { record, remembered }, deps.clock);
   const resumed = await settleBy(deps, subject, { record, remembered, evidence });
-  return writeTask(deps, subject, resumed);
+  return writeEnd(subject, await writeTask(deps, subject, resumed));
+}
+
+/**
+ * Writes an end into the record that no later look at the hypervisor would show again. If the write
+ * is refused, the record has no outcome, and the next turn writes it.
+ */
+export async function writeEnd<Ended extends Resumed>(
+  subject: Subject,
+  resumed: Ended,
+): Promise<Ended> {
+  const { record, settlement, task } = resumed;
+  if (record.outcome !== undefined) return resumed;
+  if (settlement.is === "blocked") {
+    await subject.saveBlocked({ ...record, outcome: "Blocked" }, settlement.waitsFor);
+  }
+  const isUnshown = task === undefined && subject.traitsOf(record.step).isProof === true;
+  if (isDone(settlement) && isUnshown) await subject.save({ ...record, outcome: "Done" });
+  return resumed;
 }
 
 /** By the clock of the record: setting the date neither delays the write nor brings it forward. */
@@ -143,7 +170,7 @@ async function writeTask(
   return { ...resumed, record: written };
 }
 
-/** How it ended, where this process or the record itself knows it. */
+/** How it ended, where this process or the record itself knows it: the hypervisor is not asked. */
 function knownEnd(
   { outcome }: OperationRecord,
   { settlement }: Remembered,
@@ -181,7 +208,7 @@ async function settleBy(
   note(deps, subject, { record, remembered, settlement });
   if (evidence.of === "task" && !isOpen(settlement)) remembered.endedTask = evidence.task;
   if (!isOpen(settlement)) reportEnd(deps, subject, { record, evidence });
-  return { record, settlement, isNew: true, task: remembered.endedTask };
+  return { record, settlement, task: remembered.endedTask };
 }
 
 /** It never took effect: then the answer to it was the last word about it. */

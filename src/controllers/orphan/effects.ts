@@ -17,6 +17,7 @@ import {
   changedState,
   concludeSettlement,
   endedAtSweep,
+  failOperation,
   isToBeListed,
   slotsFor,
   subjectOf,
@@ -152,6 +153,8 @@ async function conclude(
       return again("Fenced", fencedMs);
     case "blocked":
       return again("Blocked", performed.waitMs);
+    case "unreported":
+      return failOperation(turn, performed.before);
     case "unprepared":
     case "vain":
       return failOrphan(turn, performed.failure, tried);
@@ -164,7 +167,7 @@ async function concludeBegun(
   turn: OrphanTurn,
   { record, settlement }: Extract<Performed, { is: "performed" }>,
 ): Promise<Outcome> {
-  const resumed = { record, settlement, isNew: true };
+  const resumed = { record, settlement };
   turn.operation = resumed;
   // A sweep that begins from now on sees what it did.
   if (isToBeListed(resumed)) endedAtSweep(turn, record);

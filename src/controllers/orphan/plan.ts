@@ -193,10 +193,18 @@ function volumeFinds(input: SweepInput, volume: SurveyedVolume, claim: Claim | u
   }
   const suspect = probableFind(input, volume, blocks);
   if (suspect !== undefined) return [suspect];
-  // The object of a VM that is being made or unmade sees to its own volumes, on its own node.
-  const isHere = volume.vmNode === undefined;
-  const isSeenTo = isHere && claim !== undefined && isHeld(claim.spec) && input.isDeclared(claim.spec);
+  const isSeenTo = isSeenToByObject(input, volume, claim);
   return guard("orphan-volume-unattended", !isSeenTo) ? [volumeFind(volume, { blocks })] : [];
+}
+
+/** The object of a VM that is being made or unmade sees to its own volumes, on its own node. */
+function isSeenToByObject(
+  { isDeclared }: SweepInput,
+  { vmNode }: SurveyedVolume,
+  claim: Claim | undefined,
+): boolean {
+  if (vmNode !== undefined || claim === undefined) return false;
+  return isHeld(claim.spec) && isDeclared(claim.spec);
 }
 
 /** What a failed operation probably left, whether or not its VM exists and is declared. */

@@ -7,6 +7,7 @@ import {
   pauseMs,
   pollMs,
   resumeOperation,
+  type FailedOperation,
   type OperationRecord,
   type RecallOf,
   type Resumed,
@@ -49,6 +50,7 @@ export function subjectOf(turn: OrphanTurn): Subject {
     recalls: (record) => recallsOf(turn, record),
     slotsOf: ({ step }) => slotsFor(turn, step, turn.orphan.status?.node),
     save: (record) => saveRecord(turn, record),
+    saveBlocked: (record, waitsFor) => saveBlocked(turn, record, waitsFor),
   };
 }
 
@@ -64,6 +66,15 @@ export function slotsFor(
 async function saveRecord(turn: OrphanTurn, operation: OperationRecord): Promise<void> {
   const state = { is: "working", reason: reasonOf(turn), message: operation.intent } as const;
   await writeOrphan(turn, state, { operation });
+}
+
+/** Somebody's lock is in the way: that is no failure, and no attempt is counted. */
+async function saveBlocked(
+  turn: OrphanTurn,
+  operation: OperationRecord,
+  waitsFor: string,
+): Promise<void> {
+  await writeOrphan(turn, { is: "waiting", for: "Lock", name: waitsFor }, { operation });
 }
 
 function reasonOf({ orphan }: OrphanTurn): WorkReason {
@@ -128,9 +139,9 @@ export async function concludeSettlement(
     case "unseen":
       return failOrphan(turn, settlement.failure);
     case "blocked":
-      return pauseBlocked(turn, resumed, settlement.waitsFor);
+      return pauseBlocked(turn, resumed);
     case "failed":
-      return failOrphan(turn, settlement.failure, { step: record.step, key: record.key });
+      return failOperation(turn, { record, settlement });
     case "ended":
       return concludeEnded(turn, resumed, settlement.outcome);
     case "doubtful":
@@ -144,15 +155,16 @@ export function waitUnconfirmed({ leftMs }: Extract<Settlement, { is: "unconfirm
   return again("Unconfirmed", Math.min(leftMs, recallMs));
 }
 
-/** Somebody's lock is in the way: that is no failure, and no attempt is counted. */
-async function pauseBlocked(
+/** Reports that an operation failed. By that write its record goes, and not before. */
+export function failOperation(
   turn: OrphanTurn,
-  resumed: Resumed,
-  waitsFor: string,
-): Promise<Outcome | undefined> {
-  if (resumed.record.outcome === undefined) {
-    await writeOrphan(turn, { is: "waiting", for: "Lock", name: waitsFor });
-  }
+  { record, settlement }: FailedOperation,
+): Promise<Outcome> {
+  return failOrphan(turn, settlement.failure, { step: record.step, key: record.key });
+}
+
+/** The engine wrote what it waits for. */
+function pauseBlocked(turn: OrphanTurn, resumed: Resumed): Outcome | undefined {
   const waitMs = pauseMs(turn.deps.operations, subjectOf(turn), resumed);
   return waitMs > 0 ? again("Blocked", waitMs) : undefined;
 }

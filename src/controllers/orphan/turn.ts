@@ -18,6 +18,7 @@ import {
   holders,
   isDone,
   isOpen,
+  keptUntilTold,
   type FailedStep,
   type OperationDeps,
   type OperationRecord,
@@ -128,9 +129,10 @@ export async function writeOrphan(
 }
 
 /**
- * The record stays in the status until its outcome is known. What was blocked or met something
- * changed stays while it waits, with that outcome: its next attempt is paced by it. A VM that was
- * released to be adopted is found by no sweep: only the record says that it was.
+ * The record stays in the status until its outcome is known, and that of a failure is told. What
+ * was blocked or met something changed stays while it waits, with that outcome: its next attempt is
+ * paced by it. A VM that was released to be adopted is found by no sweep: only the record says that
+ * it was.
  */
 function keptRecord(
   { operation, orphan }: OrphanTurn,
@@ -138,9 +140,10 @@ function keptRecord(
 ): OperationRecord | undefined {
   const record = orphan.status?.operation;
   if (operation === undefined || record === undefined) return record;
-  const { settlement } = operation;
-  if (isOpen(settlement)) return record;
-  const outcome = restingOutcome(record, settlement, state);
+  const told = state.is === "failed" ? state.failure.step : undefined;
+  const untold = keptUntilTold(record, operation, told);
+  if (untold !== undefined) return untold;
+  const outcome = restingOutcome(record, operation.settlement, state);
   return outcome && { ...record, outcome };
 }
 
