@@ -1,24 +1,16 @@
 import type { Claim, VMImage } from "../../api/index.ts";
-import { answered, type Answer, type Failure } from "../../hypervisor/index.ts";
+import { answered, type Answer, type Failure, type KnownFile } from "../../hypervisor/index.ts";
 import { again, type Outcome } from "../../runtime/index.ts";
 import { isHeld, type FilePart } from "../claims/index.ts";
 import type { Connection } from "../hypervisor/index.ts";
 import { isOpen, type OperationRecord, type Resumed } from "../operations/index.ts";
 import { copyAt, withCopy, type CopyWork } from "./copies.ts";
 import { failCopy, heldLook } from "./failing.ts";
-import {
-  broughtByOther,
-  claimAt,
-  isOtherContent,
-  isOwn,
-  isProven,
-  isSentPart,
-  otherChecksum,
-  unproven,
-} from "./file-claims.ts";
+import { broughtByOther, claimAt, isOtherContent, isOwn, otherChecksum } from "./file-claims.ts";
 import { holdFiles } from "./holding.ts";
 import { failReplaced, isReplaced, noteFile, observed } from "./replaced.ts";
 import { fileNameOf, placeKey, placeOf, useOf, type Copy, type Target } from "./plan.ts";
+import { proofOf, proofOfPart, reasonOf } from "./proof.ts";
 import { copyFrom } from "./recovery.ts";
 import { findFile } from "./steps.ts";
 import { copiesOf, writeImage, type ImageTurn } from "./turn.ts";
@@ -70,7 +62,7 @@ async function bringAt(
   const isSettled = before === undefined || !isOpen(before.settlement);
   if (!guard("bring-copy-settled", isSettled)) return again("Unconfirmed", unconfirmedMs);
   if (!isWanted) return undefined;
-  return isThrough(connection) ? upload(turn, work, before) : download(turn, work, before);
+  return isThrough(connection) ? upload(turn, work, { before }) : download(turn, work, before);
 }
 
 function isThrough({ spec }: Connection): boolean {
@@ -120,29 +112,59 @@ function hasFailed(copy: Copy | undefined, step: string): boolean {
   return failures.some((failure) => failure?.step === step);
 }
 
+interface ThereOf extends There {
+  readonly claim: Claim | undefined;
+}
+
 /** The file that its Claim means, or one without a Claim. */
-async function acceptOwn(
-  turn: ImageTurn,
-  work: CopyWork,
-  found: There & { readonly claim: Claim | undefined },
-): Promise<Outcome> {
-  const { there, before, claim } = found;
-  const { image } = turn;
+async function acceptOwn(turn: ImageTurn, work: CopyWork, found: ThereOf): Promise<Outcome> {
+  const { there, claim } = found;
   const expected = await expectedBytes(turn, work, claim);
   if (!expected.ok) return failCopy(turn, work, { failure: expected.failure });
-  const { bytes, isSent } = expected.value;
+  const bytes = expected.value;
   const isWhole = bytes === undefined || Number(there.size) === bytes;
-  if (!guard("accept-copy-whole", isWhole)) {
-    // Only what our own upload left unfinished is written over.
-    if (!guard("overwrite-own-upload", isSent))
-      return failCopy(turn, work, { failure: otherSize(image, there) });
-    return (await heldBack(turn, work, { step: "Upload" })) ?? upload(turn, work, before);
-  }
-  const whose = await whoseFile(turn, claim, found);
+  if (!guard("accept-copy-whole", isWhole)) return writeOver(turn, work, { ...found, bytes });
+  const whose = await whoseFile(turn, work, found);
   if ("failure" in whose) return failCopy(turn, work, whose);
+  if ("isOpen" in whose) return again("Unconfirmed", unconfirmedMs);
   turn.cache.seen.set(placeKey(work.place), turn.deps.clock.monotonicMs());
   await writeImage(turn, { copies: withCopy(copiesOf(turn), acceptedCopy(found, whose)) });
   return again("Present");
+}
+
+/** Only what our own upload left unfinished is written over. */
+async function writeOver(
+  turn: ImageTurn,
+  work: CopyWork,
+  { there, before, claim, bytes }: ThereOf & { readonly bytes: number | undefined },
+): Promise<Outcome> {
+  const sent = sentFile(turn.image, claim) === undefined ? undefined : claim;
+  const copy = copyAt(copiesOf(turn), work.place);
+  const proof = await proofOfPart(work, { claim: sent, there, copy });
+  if (!proof.ok) return failCopy(turn, work, { failure: proof.failure });
+  if (proof.value.is === "open") return again("Unconfirmed", unconfirmedMs);
+  if (!guard("overwrite-own-upload", proof.value.is === "proven"))
+    return failCopy(turn, work, { failure: otherSize(there, bytes) });
+  const { size, createdAt } = there;
+  await notePart(turn, { claim: sent, copy }, { size, createdAt });
+  const held = await heldBack(turn, work, { step: "Upload" });
+  return held ?? upload(turn, work, { before, part: { size, createdAt } });
+}
+
+/**
+ * A part that is proven is known from now on by what the storage says of it: the task that left it
+ * is forgotten some day, and the Claim names another one with the next attempt.
+ */
+async function notePart(
+  turn: ImageTurn,
+  { claim, copy }: { readonly claim: Claim | undefined; readonly copy: Copy | undefined },
+  { size, createdAt }: KnownFile,
+): Promise<void> {
+  if (claim === undefined || size === undefined || createdAt === undefined) return;
+  if (claim.spec.file?.createdAt !== createdAt) await turn.deps.files.note(claim, { createdAt });
+  const isTold = copy?.createdAt === createdAt && copy.size === size;
+  if (copy === undefined || isTold) return;
+  await writeImage(turn, { copies: withCopy(copiesOf(turn), { ...copy, size, createdAt }) });
 }
 
 /** The time of a file that may still be written changes, and tells nothing yet. */
@@ -152,15 +174,21 @@ function acceptedCopy({ there, before }: There, whose: Pick<Copy, "brought" | "v
   return isSettled && createdAt !== undefined ? { ...copy, createdAt } : copy;
 }
 
-type Whose = Pick<Copy, "brought" | "verified" | "claim"> | { readonly failure: Failure };
+type Whose =
+  | Pick<Copy, "brought" | "verified" | "claim">
+  | { readonly failure: Failure }
+  /** It cannot be told yet. */
+  | { readonly isOpen: true };
 
 /**
  * Whose a file is that is there and whole. Only its Claim tells that Berth brought it, and that its
  * checksum was verified on the way.
  */
-async function whoseFile(turn: ImageTurn, claim: Claim | undefined, found: There): Promise<Whose> {
+async function whoseFile(turn: ImageTurn, work: CopyWork, found: ThereOf): Promise<Whose> {
+  const { claim } = found;
   if (claim === undefined || !isHeld(claim.spec)) return { brought: false, verified: false };
-  return isOwn(turn.image, claim) ? ownFile(turn, claim, found) : othersFile(turn.image, claim);
+  if (!isOwn(turn.image, claim)) return othersFile(turn.image, claim);
+  return ownFile(turn, work, { ...found, claim });
 }
 
 function othersFile({ spec }: VMImage, claim: Claim): Whose {
@@ -170,7 +198,11 @@ function othersFile({ spec }: VMImage, claim: Claim): Whose {
   return isSame ? { brought: false, verified: true } : { failure: otherChecksum(claim) };
 }
 
-async function ownFile(turn: ImageTurn, claim: Claim, { there, before }: There): Promise<Whose> {
+async function ownFile(
+  turn: ImageTurn,
+  work: CopyWork,
+  { claim, there, before }: There & { readonly claim: Claim },
+): Promise<Whose> {
   const { metadata, spec } = claim;
   const own = { brought: true, verified: true, claim: metadata.name ?? "" };
   if (isOtherContent(turn.image, spec.file)) return { failure: otherChecksum(claim) };
@@ -180,18 +212,16 @@ async function ownFile(turn: ImageTurn, claim: Claim, { there, before }: There):
     if (before === undefined || !isOpen(before.settlement)) await noteFile(turn, claim, there);
     return own;
   }
-  if (!guard("bind-proven-file", isProven(spec, Number(there.size), before))) {
-    await files.release(claim, unproven);
+  const copy = copyAt(copiesOf(turn), work.place);
+  const proof = await proofOf(work, { claim, there, before, copy });
+  if (!proof.ok) return { failure: proof.failure };
+  if (proof.value.is === "open") return { isOpen: true };
+  if (!guard("bind-proven-file", proof.value.is === "proven")) {
+    await files.release(claim, reasonOf(proof.value));
     return { brought: false, verified: false };
   }
   await files.bind(claim, observed(there));
   return own;
-}
-
-interface Expected {
-  readonly bytes?: number;
-  /** A task of our upload may have left a part of it under this name. */
-  readonly isSent: boolean;
 }
 
 /**
@@ -202,20 +232,19 @@ async function expectedBytes(
   turn: ImageTurn,
   work: CopyWork,
   claim: Claim | undefined,
-): Promise<Answer<Expected>> {
+): Promise<Answer<number | undefined>> {
   const { image, deps } = turn;
   const sent = sentFile(image, claim);
-  const isSent = sent !== undefined && isSentPart(sent);
-  if (sent?.size !== undefined) return answered({ bytes: Number(sent.size), isSent });
+  if (sent?.size !== undefined) return answered(Number(sent.size));
   const { size, fileName } = image.spec;
   const isAsked = fileName === undefined && isThrough(work.connection) && !isBound(claim);
   if (!isAsked || deps.web === undefined) {
-    return answered(size === undefined ? { isSent } : { bytes: Number(size), isSent });
+    return answered(size === undefined ? undefined : Number(size));
   }
   const source = await openSource(deps.web, image, work.connection);
   if (!source.ok) return source;
   source.value.close();
-  return answered({ bytes: source.value.sizeBytes, isSent });
+  return answered(source.value.sizeBytes);
 }
 
 /** What an upload of ours was to send, which may have ended in the middle. */
@@ -256,11 +285,17 @@ async function download(
   return performWork(turn, work, { planned: { step: "Download", operation, intent }, before });
 }
 
+interface Sending {
+  readonly before: Resumed | undefined;
+  /** The part of the file that is there, and is ours. */
+  readonly part?: KnownFile;
+}
+
 /** Fetched here and sent on in one stream. */
 async function upload(
   turn: ImageTurn,
   work: CopyWork,
-  before: Resumed | undefined,
+  { before, part }: Sending,
 ): Promise<Outcome> {
   const { deps, cache } = turn;
   if (deps.web === undefined) return failCopy(turn, work, { failure: noWeb });
@@ -269,7 +304,7 @@ async function upload(
   if (!source.ok) return failCopy(turn, work, { failure: source.failure });
   const { value: file } = source;
   const sent = { doneBytes: 0 };
-  const operation = uploadOf(turn.image, { work, file, sent });
+  const operation = uploadOf(turn.image, { work, file, sent, part });
   let isBegun = false;
   const opened = ({ id }: OperationRecord): void => {
     isBegun = true;
@@ -299,10 +334,12 @@ const noWeb: Failure = {
   remedy: "Set spec.imageDownload: Direct on the Hypervisor.",
 };
 
-function otherSize({ spec }: VMImage, { volume = "", size = "" }: Copy): Failure {
+function otherSize({ volume = "", size = "" }: Copy, bytes: number | undefined): Failure {
   return {
     category: "ConfigurationError",
-    message: `The file ${volume} is there and has ${size} bytes, not the ${spec.size ?? "right"}.`,
+    message:
+      `The file ${volume} is there and has ${size} bytes, not the ${bytes ?? "right"}. ` +
+      "Nothing proves that Berth brought it, so it is left alone.",
     remedy: "Correct spec.size, name another spec.fileName, or remove that file by hand.",
   };
 }

@@ -6,7 +6,7 @@ import { objectKey } from "../../kernel/object.ts";
 import { ApiError } from "../../kernel/status.ts";
 import { isHeld, type FilePart } from "../claims/index.ts";
 import { defined } from "../failures/index.ts";
-import { isDone, type OperationRecord, type Resumed } from "../operations/index.ts";
+import type { OperationRecord, Resumed } from "../operations/index.ts";
 import { holdFiles } from "./holding.ts";
 import type { Copy } from "./plan.ts";
 import { fileOf } from "./steps.ts";
@@ -128,32 +128,6 @@ export function otherChecksum({ spec }: Claim): Failure {
   };
 }
 
-/**
- * Whether a file that is there is what a Reserved Claim was written for. It was not there when the
- * Claim was written, and anybody can put one there since, under any name: only a task of our own
- * operation that ended well proves it. A part of it is ours if a task of our upload left it.
- */
-export function isProven(
-  { file }: Claim["spec"],
-  sizeBytes: number,
-  before: Resumed | undefined,
-): boolean {
-  if (file === undefined) return false;
-  if (isSentPart(file) && sizeBytes < Number(file.size)) return true;
-  return guard("brought-by-done-operation", isDoneBy(before, file.operation?.id));
-}
-
-/** What is under the name may be a part of what a task of our upload was to write. */
-export function isSentPart({ operation }: FilePart): boolean {
-  return operation?.step === "Upload" && operation.task !== undefined;
-}
-
-/** Of a file that was there before the request a driver says that it is done, without a task. */
-function isDoneBy(before: Resumed | undefined, id: string | undefined): boolean {
-  if (before === undefined || before.record.id !== id) return false;
-  return isDone(before.settlement) && guard("brought-by-a-task", before.task !== undefined);
-}
-
 /** Keeps the task of an upload that did not end well: the record of the copy goes. */
 export async function noteUploadTask(
   turn: ImageTurn,
@@ -167,10 +141,6 @@ export async function noteUploadTask(
   if (!isOwn(turn.image, claim) || claim.spec.state !== "Reserved" || !isIts) return;
   await turn.deps.files.note(claim, { operation: { ...operation, task } });
 }
-
-/** Nobody knows whether Berth brought it: it stays, and its Claim says so. */
-export const unproven =
-  "a file of this name exists, and nothing proves that Berth brought it: it is left alone";
 
 /** The Claim of a copy, if it is this image's. */
 export async function claimOf(turn: ImageTurn, { claim: name }: Copy): Promise<Claim | undefined> {

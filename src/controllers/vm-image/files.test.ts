@@ -294,6 +294,15 @@ describe("the file of an image that goes", () => {
     assert.deepEqual((await removed({ ...given, fileBytes: 7 })).sent, []);
   });
 
+  it("is left alone if it is larger than what the upload that ended well sent", async () => {
+    const file = { ...mine, size: "7", operation: by("Upload") };
+    const copy = { ...present, fileName: "mine.qcow2", operation: unanswered("Upload") };
+    const given = { copy, claim: { ...reserved, file }, spec: chosen, isDone: true };
+    assert.deepEqual((await removed({ ...given, fileBytes: 7 })).sent, ["removeImage"]);
+    const larger = await removed({ ...given, fileBytes: 8 });
+    assert.deepEqual([larger.sent, larger.claim], [[], "u Released"]);
+  });
+
   it("is left alone if it is smaller than an upload that never arrived", async () => {
     const file = { ...mine, size: "7", operation: by("Upload") };
     const copy = { ...present, fileName: "mine.qcow2" };

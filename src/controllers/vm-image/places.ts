@@ -1,5 +1,6 @@
 import type { VirtualMachine, VMImage } from "../../api/index.ts";
 import type { Failure } from "../../hypervisor/index.ts";
+import { guard } from "../../kernel/guard.ts";
 import { again, type Outcome } from "../../runtime/index.ts";
 import type { Connection } from "../hypervisor/index.ts";
 import { bringTo, type Bringing } from "./bring.ts";
@@ -8,6 +9,7 @@ import { copyAt, countedCopy } from "./copies.ts";
 import { isOtherContent, isOwn } from "./file-claims.ts";
 import {
   fileNameOf,
+  mayBeNeeded,
   placeKey,
   placeOf,
   placeOfCopy,
@@ -53,7 +55,7 @@ export async function bringToPlaces(turn: ImageTurn): Promise<Outcome> {
     const connection = hosts.find(({ name }) => name === target.hypervisor);
     return connection && bringTo(turn, { target, connection });
   });
-  const unneeded = await seeToOthers(turn, { targets, hosts, stuck });
+  const unneeded = await seeToOthers(turn, { targets, hosts, stuck, vms });
   const watched = await keepWatch(turn, { placeNow: (copy) => placeNow(copy, hosts), stuck });
   return soonest([...whole, ...removing, ...brought, ...unneeded, ...watched]);
 }
@@ -137,6 +139,7 @@ interface Unneeded {
   readonly hosts: readonly Connection[];
   /** Places of copies that are being removed already. */
   readonly stuck: ReadonlySet<string>;
+  readonly vms: readonly VirtualMachine[];
 }
 
 /**
@@ -145,7 +148,7 @@ interface Unneeded {
  */
 async function seeToOthers(
   turn: ImageTurn,
-  { targets, hosts, stuck }: Unneeded,
+  { targets, hosts, stuck, vms }: Unneeded,
 ): Promise<Outcome[]> {
   const needed = new Set(targets.map((one) => placeKey(placeOf(one))));
   const others = copiesOf(turn).filter((copy) => {
@@ -157,19 +160,50 @@ async function seeToOthers(
     const pacedMs = pacedFor(turn, copy);
     if (pacedMs !== undefined) return pacedMs === Infinity ? undefined : again("Paced", pacedMs);
     const found = placeNow(copy, hosts);
-    const isLeft = copy.state === "Failed" && !isReplacedCopy(copy);
     const outcome =
-      isLeft || found === undefined
+      isLeft(copy) || found === undefined
         ? undefined
         : await bringTo(turn, { ...found, isWanted: false });
     if (outcome !== undefined) return outcome;
-    const isOver = found !== undefined || copy.claim === undefined;
     const key = placeKey(placeOfCopy(copy));
     const isIt = (one: Copy): boolean => placeKey(placeOfCopy(one)) === key;
-    if (isOver) removing.push(...(await removeOld(turn, isIt)));
+    if (mayDrop(turn, copy, { found, hosts, vms })) removing.push(...(await removeOld(turn, isIt)));
     return undefined;
   });
   return [...followed, ...removing];
+}
+
+function isLeft(copy: Copy): boolean {
+  return copy.state === "Failed" && !isReplacedCopy(copy);
+}
+
+interface Observable extends Pick<Unneeded, "hosts" | "vms"> {
+  /** The place, where it can be looked at now. */
+  readonly found: Bringing | undefined;
+}
+
+/**
+ * Whether the entry of a copy that is not needed at its place may go. It is the only record of the
+ * attempts there. While a hypervisor or a node is away, its places are no targets; and where any
+ * place will do, another one is the target in the meantime. That does not mean that the file is not
+ * needed there.
+ */
+function mayDrop(turn: ImageTurn, copy: Copy, { found, hosts, vms }: Observable): boolean {
+  const { image, deps } = turn;
+  if (found === undefined && copy.claim !== undefined) return false;
+  if (deps.hypervisors.get(copy.hypervisor) === undefined) return true;
+  const host = hosts.find(({ name }) => name === copy.hypervisor);
+  if (!guard("drop-copy-of-reached-hypervisor", host !== undefined)) return false;
+  const isKnown = found === undefined ? isListed(copy, host) : isLeft(copy);
+  const isNeeded = isKnown && mayBeNeeded(image, vms, placeOfCopy(copy));
+  return guard("drop-copy-not-needed", !isNeeded);
+}
+
+/** Whether a storage that cannot be used now is known all the same, or may be. */
+function isListed(copy: Copy, host: Connection | undefined): boolean {
+  if (host === undefined) return false;
+  const { storages, isComplete } = host.inventory;
+  return !isComplete || storages.some((row) => isRowOf(copy, row));
 }
 
 /**
@@ -180,7 +214,10 @@ async function seeToOthers(
 function pacedFor({ image, deps }: ImageTurn, copy: Copy): number | undefined {
   if (copy.state !== "Failed") return undefined;
   const counted = countedCopy(image, placeOfCopy(copy));
-  return heldStep(counted, { step: "Download" }, deps.clock.nowMs())?.waitMs;
+  const nowMs = deps.clock.nowMs();
+  const held = ["Download", "Upload"].map((step) => heldStep(counted, { step }, nowMs)?.waitMs);
+  const waits = held.filter((ms) => ms !== undefined);
+  return waits.length === 0 ? undefined : Math.max(...waits);
 }
 
 function isPresent(turn: ImageTurn, target: Target): boolean {
@@ -191,12 +228,18 @@ function isPresent(turn: ImageTurn, target: Target): boolean {
 function placeNow(copy: Copy, hosts: readonly Connection[]): Bringing | undefined {
   const { hypervisor } = copy;
   const connection = hosts.find(({ name }) => name === hypervisor);
-  const row = connection?.inventory.storages.find(({ name, node, isUsable }) => {
-    return name === copy.storage && isUsable && (copy.node === undefined || copy.node === node);
-  });
+  const row = connection?.inventory.storages.find((one) => one.isUsable && isRowOf(copy, one));
   if (connection === undefined || row === undefined) return undefined;
   const { node, name: storage, isShared } = row;
   return { connection, target: { hypervisor, storage, node, isShared } };
+}
+
+/** Whether a storage of the inventory, on a node, is the place of a copy. */
+function isRowOf(
+  copy: Copy,
+  { name, node }: { readonly name: string; readonly node: string },
+): boolean {
+  return name === copy.storage && (copy.node === undefined || copy.node === node);
 }
 
 function hostsOf({ connections, hypervisors }: ImageDeps): Connection[] {

@@ -85,17 +85,72 @@ export function imagesWanted({ metadata, spec }: VirtualMachine): string[] {
   return names.map((name) => `${metadata.namespace ?? ""}/${name}`);
 }
 
-/** All of a machine that matters to its images: a new status is news to them only with this. */
-export function wishesFor(vm: VirtualMachine): readonly object[] {
-  return wishOf(vm);
+/** All of a VM that matters to its images: a new status wakes them only if this changes. */
+export function wishesFor(vm: VirtualMachine): readonly unknown[] {
+  return [wishOf(vm), missingAt(vm)];
 }
 
-/** A VM whose place is known and that has no disks yet, or that has CD-ROMs. */
+/**
+ * What VMs report about the file at a place: they did not find it, or found another one. Empty: no
+ * VM does. Another text is another report.
+ */
+export function missingReports(
+  vms: readonly VirtualMachine[],
+  place: Pick<CopyPlace, "hypervisor" | "node">,
+): string {
+  const reports = vms.filter(({ spec, status }) => {
+    const isThere = spec.hypervisorRef.name === place.hypervisor;
+    const { node = place.node } = status ?? {};
+    return isThere && (place.node === undefined || node === place.node);
+  });
+  return reports
+    .flatMap((vm) => missingAt(vm) ?? [])
+    .toSorted()
+    .join("\n");
+}
+
+function missingAt({ metadata, status }: VirtualMachine): string | undefined {
+  const { failure } = status ?? {};
+  if (failure?.category !== "ImageNotFound") return undefined;
+  return [metadata.uid, failure.attempts, failure.firstAt, failure.lastAt].join(" ");
+}
+
+/**
+ * Whether a VM or the spec may need the file at a place, and has it at no other one. This holds
+ * also for a place that cannot be used now, which is no target.
+ */
+export function mayBeNeeded(
+  image: VMImage,
+  vms: readonly VirtualMachine[],
+  place: CopyPlace,
+): boolean {
+  const present = copiesOf(image).filter(({ state }) => state === "Present");
+  return [...wishesOf(image), ...vms.flatMap(wishOf)].some((wish) => {
+    return isMeant(wish, place) && !present.some((copy) => isMeant(wish, copy));
+  });
+}
+
+function isMeant({ hypervisor, storage, node }: Wish, place: CopyPlace): boolean {
+  const isOnStorage = storage === undefined || storage === place.storage;
+  const isOnNode = node === undefined || place.node === undefined || node === place.node;
+  return hypervisor === place.hypervisor && isOnStorage && isOnNode;
+}
+
+/** A VM whose place is known and whose disks have still to be created, or that has CD-ROMs. */
 function wishOf(vm: VirtualMachine): Wish[] {
   const { spec, status } = vm;
   const hasDiscs = spec.cdroms?.some(({ imageRef }) => imageRef !== undefined) ?? false;
-  if (status?.node === undefined || (status.disks !== undefined && !hasDiscs)) return [];
+  if (status?.node === undefined || !(hasDiscs || lacksDisk(vm))) return [];
   return isLeaving(vm) ? [] : [{ hypervisor: spec.hypervisorRef.name, node: status.node }];
+}
+
+/** It has no disks, yet or any more, or not the one that an image fills: it may be recreated. */
+function lacksDisk({ spec, status }: VirtualMachine): boolean {
+  const { disks = [] } = status ?? {};
+  const filled = spec.disks?.find(({ name }) => name === spec.source?.image?.disk);
+  return (
+    disks.length === 0 || (filled !== undefined && !disks.some(({ name }) => name === filled.name))
+  );
 }
 
 /** It is deleted, or gone and not recreated: nothing is created from an image any more. */

@@ -9,7 +9,9 @@ import {
   type Outcome,
 } from "../../runtime/index.ts";
 import type { Connection } from "../hypervisor/index.ts";
+import { isRetryAsked } from "../operations/index.ts";
 import { withRecords } from "./copies.ts";
+import { missingReports } from "./plan.ts";
 import { bringToPlaces } from "./places.ts";
 import { recoverCopies } from "./recovery.ts";
 import { removeOld } from "./removal.ts";
@@ -17,7 +19,7 @@ import { heldMs, mayBeSilent } from "./silence.ts";
 import { soonest } from "./soonest.ts";
 import { findVolume, imageStorages } from "./steps.ts";
 import { copiesOf, type ImageDeps, type ImageTurn } from "./turn.ts";
-import { foundMs } from "./watch.ts";
+import { forgetLooks, validFor } from "./watch.ts";
 import { rest, trouble, waitForHypervisor } from "./writing.ts";
 
 /** A node that did not say what it has is asked again. */
@@ -30,11 +32,12 @@ export async function reconcileImage(key: string, deps: ImageDeps): Promise<Outc
     deps.memory.delete(key);
     return settled;
   }
-  const cache = deps.memory.get(key) ?? { seen: new Map() };
+  const cache = deps.memory.get(key) ?? { seen: new Map(), checked: new Map() };
   deps.memory.set(key, cache);
   const image = await holdInUse(found, deps);
   const { failure } = found.status ?? {};
   const turn: ImageTurn = { key, deps, cache, failure, image: withRecords(image ?? found) };
+  if (isRetryAsked(turn.image)) forgetLooks(turn);
   await recoverCopies(turn);
   if (image === undefined) return leave(turn);
   return image.spec.source.http === undefined ? find(turn) : bringToPlaces(turn);
@@ -42,7 +45,7 @@ export async function reconcileImage(key: string, deps: ImageDeps): Promise<Outc
 
 /** A volume or a template is where it is; only whether it can be seen is found out. */
 async function find(turn: ImageTurn): Promise<Outcome> {
-  const { deps, image, cache } = turn;
+  const { deps, image } = turn;
   const { volume, template } = image.spec.source;
   const name = (volume ?? template)?.hypervisorRef.name ?? "";
   // That is no failure, and what is found wakes everybody.
@@ -51,9 +54,17 @@ async function find(turn: ImageTurn): Promise<Outcome> {
   if (reach.is === "away") {
     return waitForHypervisor(turn, { copies: [], away: reach, hypervisor: name });
   }
-  if (volume === undefined) return findTemplate(turn, reach.connection);
-  if (wasFoundLately(turn, reach.connection)) return settled;
-  const found = await findVolume(reach.connection, volume.id);
+  const { connection } = reach;
+  return volume ? findListed(turn, connection, volume.id) : findTemplate(turn, connection);
+}
+
+async function findListed(turn: ImageTurn, connection: Connection, id: string): Promise<Outcome> {
+  const { deps, cache, key } = turn;
+  const place = { hypervisor: connection.name };
+  const reports = missingReports(deps.vms.byIndex("image", key), place);
+  const validMs = lookValidFor(turn, connection, reports);
+  if (validMs > 0) return reports === "" ? settled : again("Watch", validMs);
+  const found = await findVolume(connection, id);
   if (!found.ok) return trouble(turn, found.failure, { copies: [] });
   const { copies, isWhole } = found.value;
   // A disk of a VM is no image file, and yet can be copied: only preflight can tell.
@@ -70,8 +81,12 @@ async function findTemplate(turn: ImageTurn, { inventory }: Connection): Promise
   return rest(turn, [], { isListed });
 }
 
-/** If not, it is noted that it is looked for now. */
-function wasFoundLately({ image, deps, cache }: ImageTurn, { inventory }: Connection): boolean {
+/** How long what was found still counts. If no longer, it is noted that it is looked for now. */
+function lookValidFor(
+  { image, deps, cache }: ImageTurn,
+  { inventory }: Connection,
+  reports: string,
+): number {
   const { generation = 0 } = image.metadata;
   const nowMs = deps.clock.nowMs();
   const { looked } = cache;
@@ -81,9 +96,10 @@ function wasFoundLately({ image, deps, cache }: ImageTurn, { inventory }: Connec
     .join();
   const isSame = looked?.generation === generation && looked.where === where;
   const isFound = (image.status?.copies ?? []).length > 0;
-  if (isSame && isFound && nowMs - looked.atMs < foundMs) return true;
-  cache.looked = { atMs: nowMs, generation, where };
-  return false;
+  const validMs = looked ? looked.atMs + validFor(reports, looked.reports) - nowMs : 0;
+  if (isSame && isFound && validMs > 0) return validMs;
+  cache.looked = { atMs: nowMs, generation, where, reports };
+  return 0;
 }
 
 /** Holds the finalizer while VMs refer to it. Resolves with undefined when it may go. */

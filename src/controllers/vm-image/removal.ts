@@ -8,8 +8,9 @@ import type { Connection } from "../hypervisor/index.ts";
 import { isDone, isOpen, type Resumed } from "../operations/index.ts";
 import { withoutCopy, type CopyWork } from "./copies.ts";
 import { failCopy } from "./failing.ts";
-import { claimOf, isOfChecksum, isProven, unproven } from "./file-claims.ts";
+import { claimOf, isOfChecksum } from "./file-claims.ts";
 import { fileNameOf, placeOfCopy, type Copy } from "./plan.ts";
+import { proofOf, reasonOf } from "./proof.ts";
 import { isReplaced, observed, replacedReason } from "./replaced.ts";
 import { heldMs, mayBeSilent } from "./silence.ts";
 import { forEach } from "./soonest.ts";
@@ -82,18 +83,22 @@ async function leaveSettled(
   const { work } = leaving;
   const proven = await proveFile(leaving, turn.deps.files, before);
   if (!proven.ok) return failCopy(turn, work, { failure: proven.failure });
+  if (proven.value === "open") return again("Unconfirmed", lookMs);
   if (proven.value === undefined || (await passOn(turn, proven.value))) return "gone";
   // That it could not be brought is no reason to leave it.
   const held = await heldBack(turn, work, { step: "Remove", before });
   return held ?? beginRemoval(turn, { ...leaving, claim: proven.value }, before);
 }
 
-/** The Claim of a file that Berth brought. Undefined: no file is there, or none that is proven. */
+/**
+ * The Claim of a file that Berth brought. Undefined: no file is there, or none that is proven;
+ * `open`: that cannot be told yet.
+ */
 async function proveFile(
-  { claim, work }: Leaving,
+  { copy, claim, work }: Leaving,
   files: ImageDeps["files"],
   before: Resumed | undefined,
-): Promise<Answer<Claim | undefined>> {
+): Promise<Answer<Claim | "open" | undefined>> {
   const { state, file } = claim.spec;
   if (file === undefined) return answered(claim);
   const { connection, node } = work;
@@ -109,11 +114,13 @@ async function proveFile(
     await files.release(claim, replacedReason(claim, seen));
     return answered(undefined);
   }
-  const { volume, sizeBytes } = there.value;
-  if (!guard("remove-proven-file", isProven(claim.spec, sizeBytes, before))) {
-    await files.release(claim, unproven);
+  const proof = await proofOf(work, { claim, there: seen, before, copy });
+  if (!proof.ok || proof.value.is === "open") return proof.ok ? answered("open") : proof;
+  if (!guard("remove-proven-file", proof.value.is === "proven")) {
+    await files.release(claim, reasonOf(proof.value));
     return answered(undefined);
   }
+  const { volume } = there.value;
   return answered(await files.bind(claim, observed({ volume, ...seen })));
 }
 

@@ -96,6 +96,12 @@ describe("an image is Ready only as it was observed", () => {
     assert.equal(readyOf({ copies, failure: denied }), "False PermissionDenied");
   });
 
+  it("and unknown while a hypervisor that needs it was not asked yet", () => {
+    const copies = [{ ...place, state: "Present" as const }];
+    assert.equal(readyOf({ copies, unasked: ["west"] }), "Unknown Unreachable");
+    assert.equal(readyOf({ copies: [], unasked: ["west"] }), "Unknown Unreachable");
+  });
+
   it("and unknown where the hypervisor does not list the volume", () => {
     assert.equal(readyOf({ copies: [], isListed: false }, image), "Unknown NotListed");
   });

@@ -22,6 +22,8 @@ export interface ImageView {
   readonly isStalled?: boolean;
   /** Places that need the file and have no copy yet. */
   readonly awaited?: readonly string[];
+  /** Hypervisors that need the file, and of which nobody knows yet whether they have it. */
+  readonly unasked?: readonly string[];
   /** Whether any place needs the file; absent: it does. */
   readonly isWanted?: boolean;
   /** The VMs that keep an image which is being deleted, by their keys. */
@@ -33,14 +35,15 @@ export interface ImageView {
 /** The whole status after a run. Pure. */
 export function imageStatusOf(image: VMImage, view: ImageView, nowMs: number): VMImageStatus {
   const { copies } = view;
+  const waitingFor = waitingPart(view, image.status?.waitingFor, nowMs);
   return defined<VMImageStatus>({
     observedGeneration: image.metadata.generation,
     copies: [...copies],
     operation: undefined,
     failure: failureOf(view),
     handledReconcileAt: image.status?.handledReconcileAt,
-    waitingFor: waitingPart(view, image.status?.waitingFor, nowMs),
-    conditions: [...conditionsOf(image, view, nowMs)],
+    waitingFor,
+    conditions: [...conditionsOf(image, { ...view, waitingFor }, nowMs)],
   });
 }
 
@@ -54,13 +57,24 @@ function failureOf({ failure, copies }: ImageView): StatusFailure | undefined {
 }
 
 function waitingPart(
-  { waitingFor }: ImageView,
+  view: ImageView,
   old: VMImageStatus["waitingFor"],
   nowMs: number,
 ): VMImageStatus["waitingFor"] {
+  const waitingFor = view.waitingFor ?? lockOf(view, old);
   if (waitingFor === undefined) return undefined;
   const isSame = old?.kind === waitingFor.kind && old.name === waitingFor.name;
   return { ...waitingFor, since: isSame ? old.since : formatTime(nowMs) };
+}
+
+/** A copy that was blocked waits for a lock, also while something else is written. */
+function lockOf({ copies }: ImageView, old: VMImageStatus["waitingFor"]): Waiting | undefined {
+  if (!copies.some(isBlocked)) return undefined;
+  return old?.kind === "Lock" ? old : { kind: "Lock", name: "unknown" };
+}
+
+function isBlocked({ operation }: Copy): boolean {
+  return operation?.outcome === "Blocked";
 }
 
 function conditionsOf(image: VMImage, view: ImageView, nowMs: number): readonly Condition[] {
@@ -124,11 +138,8 @@ function readyOf(image: VMImage, view: ImageView): ConditionState {
   const type = vmImageConditions.Ready;
   const failure = failureOf(view);
   if (failure !== undefined) return failedReady(failure);
-  const coming = view.copies.find(({ operation }) => operation?.outcome === undefined && operation);
-  if (coming?.operation !== undefined) {
-    const reason = vmImageReasons.Downloading;
-    return { type, status: "False", reason, message: coming.operation.intent };
-  }
+  const working = workingOf(image, view);
+  if (working !== undefined) return working;
   const missing = view.copies.find(({ state }) => state !== "Present");
   if (missing !== undefined) {
     const { message = "The file is not there." } = missing;
@@ -142,6 +153,31 @@ function readyOf(image: VMImage, view: ImageView): ConditionState {
   return image.spec.source.http === undefined ? listedOf(view) : presentOf(view);
 }
 
+/** What is under way, or waits for a lock before it is tried again. */
+function workingOf(image: VMImage, { copies, waitingFor }: ImageView): ConditionState | undefined {
+  const type = vmImageConditions.Ready;
+  const open = copies.find(({ operation }) => operation?.outcome === undefined && operation);
+  if (open?.operation !== undefined) {
+    const { step, intent: message } = open.operation;
+    return { type, status: "False", reason: workReason(image, step), message };
+  }
+  if (!copies.some(isBlocked)) return undefined;
+  const message = `Waits for the lock: ${(waitingFor?.name ?? "unknown").replace(/\.$/, "")}.`;
+  return { type, status: "False", reason: vmImageReasons.Waiting, message };
+}
+
+function workReason({ metadata }: VMImage, step: string): string {
+  if (step !== "Remove") return vmImageReasons.Downloading;
+  const isDeleted = metadata.deletionTimestamp !== undefined;
+  return isDeleted ? vmImageReasons.Deleting : vmImageReasons.Progressing;
+}
+
+function unaskedReady(hypervisor: string): ConditionState {
+  const message = `Berth has not reached the Hypervisor ${hypervisor} yet, which needs the file.`;
+  const { Unreachable: reason } = vmImageReasons;
+  return { type: vmImageConditions.Ready, status: "Unknown", reason, message };
+}
+
 function failedReady(failure: StatusFailure): ConditionState {
   const type = vmImageConditions.Ready;
   const message = failureText(failure);
@@ -151,8 +187,9 @@ function failedReady(failure: StatusFailure): ConditionState {
   return { type, status: "False", reason: failureReasons[failure.category], message };
 }
 
-function presentOf({ isWanted = true, copies }: ImageView): ConditionState {
+function presentOf({ isWanted = true, copies, unasked = [] }: ImageView): ConditionState {
   const type = vmImageConditions.Ready;
+  if (unasked[0] !== undefined) return unaskedReady(unasked[0]);
   if (copies.length > 0) {
     const message = "The file is present wherever it is needed.";
     return { type, status: "True", reason: vmImageReasons.Available, message };

@@ -39,9 +39,17 @@ export interface ImageDeps {
 /** What a process keeps of an image to save calls. All of it can be lost before any turn. */
 export interface ImageCache {
   /** When a volume was last looked for, under which generation, and on which storages. */
-  looked?: { readonly atMs: number; readonly generation: number; readonly where: string };
+  looked?: {
+    readonly atMs: number;
+    readonly generation: number;
+    readonly where: string;
+    /** What VMs reported of it by then. */
+    readonly reports: string;
+  };
   /** When the files of its copies were last seen, by their places. */
   readonly seen: Map<string, number>;
+  /** What VMs had reported of the file at a place when that was last listed. */
+  readonly checked: Map<string, string>;
   /** How much of each file was sent, by the id of its operation. */
   sent?: Map<string, { doneBytes: number }>;
 }
@@ -67,10 +75,13 @@ export function copiesOf({ image }: Pick<ImageTurn, "image">): readonly Copy[] {
 }
 
 /** Where the file is needed and where no copy is known, in words for people. */
-function awaitedBy({ targets = [], silent = [] }: ImageTurn, { copies }: ImageView): string[] {
-  const places = targets.filter((place) => copyAt(copies, place) === undefined).map(placeText);
-  const unknown = silent.filter((name) => !copies.some(({ hypervisor }) => hypervisor === name));
-  return [...places, ...unknown.map((name) => `the Hypervisor ${name}`)];
+function awaitedBy({ targets = [] }: ImageTurn, { copies }: ImageView): string[] {
+  return targets.filter((place) => copyAt(copies, place) === undefined).map(placeText);
+}
+
+/** Hypervisors that need the file, have no known copy, and were not asked yet. */
+function unaskedBy({ silent = [] }: ImageTurn, { copies }: ImageView): string[] {
+  return silent.filter((name) => !copies.some(({ hypervisor }) => hypervisor === name));
 }
 
 /** The VMs that keep an image which is being deleted. */
@@ -83,8 +94,8 @@ function holdersOf({ key, deps, image }: ImageTurn): string[] {
 export async function writeImage(turn: ImageTurn, view: ImageView): Promise<void> {
   const { deps, image } = turn;
   const asked = annotationToken(image.metadata, "reconcileAt");
-  const held = { awaited: awaitedBy(turn, view), heldBy: holdersOf(turn) };
-  const whole = { ...turn.trouble, ...held, ...view };
+  const places = { awaited: awaitedBy(turn, view), unasked: unaskedBy(turn, view) };
+  const whole = { ...turn.trouble, ...places, heldBy: holdersOf(turn), ...view };
   const status = {
     ...imageStatusOf(image, whole, deps.clock.nowMs()),
     ...(asked === undefined ? {} : { handledReconcileAt: asked }),

@@ -1,5 +1,5 @@
 import type { VMImage } from "../../api/index.ts";
-import type { Answer, Failure, PutImage } from "../../hypervisor/index.ts";
+import type { Answer, Failure, KnownFile, PutImage } from "../../hypervisor/index.ts";
 import type { Connection } from "../hypervisor/index.ts";
 import { fileNameOf, useOf } from "./plan.ts";
 import { addressRule, type Web, type WebFile } from "./web.ts";
@@ -27,10 +27,12 @@ export interface Uploading {
   readonly file: WebFile;
   /** How much of it was sent. */
   readonly sent: { doneBytes: number };
+  /** The part of it that is there, and is ours. */
+  readonly part?: KnownFile | undefined;
 }
 
 /** The operation that sends a file. The hypervisor checks the sum. */
-export function uploadOf(image: VMImage, { work, file, sent }: Uploading): PutImage {
+export function uploadOf(image: VMImage, { work, file, sent, part }: Uploading): PutImage {
   return {
     kind: "putImage",
     use: useOf(image),
@@ -40,6 +42,7 @@ export function uploadOf(image: VMImage, { work, file, sent }: Uploading): PutIm
     checksum: image.spec.source.http?.checksum ?? "",
     sizeBytes: file.sizeBytes,
     chunks: counted(file, sent),
+    ...(part === undefined ? {} : { knownFile: part }),
   };
 }
 

@@ -4,7 +4,7 @@ import { again, settled, type Outcome } from "../../runtime/index.ts";
 import { bringTo, type Bringing } from "./bring.ts";
 import { withCopy } from "./copies.ts";
 import { claimOf } from "./file-claims.ts";
-import { placeKey, placeOfCopy, type Copy } from "./plan.ts";
+import { missingReports, placeKey, placeOfCopy, type Copy } from "./plan.ts";
 import { isReplaced, noteFile } from "./replaced.ts";
 import { forEach } from "./soonest.ts";
 import { fileOf, findFile } from "./steps.ts";
@@ -12,9 +12,31 @@ import { copiesOf, writeImage, type ImageTurn } from "./turn.ts";
 import { rest } from "./writing.ts";
 
 /** A file that was found is not looked for again so soon, however many VMs come from it. */
-export const foundMs = 15 * 60_000;
+const foundMs = 15 * 60_000;
+/** Unless a VM reports that it is missing. Many VMs that do so together cost one more list. */
+const reportedMs = 3_000;
+/** The file is there and the VM still reports it: its report may be about another file. */
+const disputedMs = 60_000;
 /** A storage that could not be listed is asked again. */
 const unlistedMs = 60_000;
+
+/**
+ * How long what was last observed of a file counts, by what VMs report of it now and what they had
+ * reported by then. Level-triggered: it is enough that a report is there at any later turn.
+ */
+export function validFor(reports: string, checked: string | undefined): number {
+  if (reports === "") return foundMs;
+  return reports === checked ? disputedMs : reportedMs;
+}
+
+/**
+ * A person asked: all is observed anew. That it was asked is recorded by the first write of the
+ * turn, maybe before anything is listed; a process that ends then has no memory of looks either.
+ */
+export function forgetLooks({ cache }: ImageTurn): void {
+  delete cache.looked;
+  cache.seen.clear();
+}
 
 interface Watching {
   /** Where a copy is, if it can be looked at now. */
@@ -33,7 +55,8 @@ export async function keepWatch(
 ): Promise<Outcome[]> {
   const nowMs = turn.deps.clock.monotonicMs();
   const dueMs = (copy: Copy): number => {
-    return (turn.cache.seen.get(placeKey(placeOfCopy(copy))) ?? -foundMs) + foundMs - nowMs;
+    const seenMs = turn.cache.seen.get(placeKey(placeOfCopy(copy))) ?? -Infinity;
+    return seenMs + validAt(turn, copy) - nowMs;
   };
   const present = copiesOf(turn).filter((copy) => {
     return copy.state === "Present" && !stuck.has(placeKey(placeOfCopy(copy)));
@@ -65,14 +88,29 @@ function isAllSaid(turn: ImageTurn): boolean {
   return isComing && failure === undefined && !isReady;
 }
 
+function reportsAt({ deps, key }: ImageTurn, copy: Copy): string {
+  return missingReports(deps.vms.byIndex("image", key), placeOfCopy(copy));
+}
+
+function validAt(turn: ImageTurn, copy: Copy): number {
+  const checked = turn.cache.checked.get(placeKey(placeOfCopy(copy)));
+  return validFor(reportsAt(turn, copy), checked);
+}
+
 /** An outcome where the file of a copy is not there any more, or is another one. */
 async function lookAgain(turn: ImageTurn, now: Bringing, copy: Copy): Promise<Outcome | undefined> {
   const key = placeKey(placeOfCopy(copy));
-  const { seen } = turn.cache;
+  const { seen, checked } = turn.cache;
   const nowMs = turn.deps.clock.monotonicMs();
+  // Whatever a VM reports while the storage is listed was perhaps observed after that.
+  const reports = reportsAt(turn, copy);
   const there = await findFile(now.connection, turn.image, now.target);
-  seen.set(key, there.ok ? nowMs : nowMs - foundMs + unlistedMs);
-  if (!there.ok) return undefined;
+  if (!there.ok) {
+    seen.set(key, nowMs - validAt(turn, copy) + unlistedMs);
+    return undefined;
+  }
+  seen.set(key, nowMs);
+  checked.set(key, reports);
   if (there.value !== undefined) return compare(turn, now, { copy, there: there.value });
   // Whoever brings it again reserves it again: what comes meanwhile is not Berth's.
   const claim = await claimOf(turn, copy);

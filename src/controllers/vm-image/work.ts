@@ -4,10 +4,10 @@ import { claimName, fileId } from "../claims/index.ts";
 import { slotNames } from "../hypervisor/index.ts";
 import {
   ageMs,
-  blockedWaitMs,
   failedTimes,
   heldStep,
   holders,
+  pauseMs,
   performOperation,
   pollMs,
   resumeOperation,
@@ -32,6 +32,7 @@ const lookMs = 2_000;
 const progressMs = 10_000;
 const fencedMs = 1_000;
 const slotMs = 30_000;
+const lockTextMax = 512;
 
 const traits: Readonly<Record<string, StepTraits>> = {
   Download: { windowMs, works: ["Download"] },
@@ -54,6 +55,7 @@ function subjectOf(turn: ImageTurn, { connection, node, place }: CopyWork): Subj
     }),
     slotsOf: () => slotNames(connection, node, place.storage),
     save: (record) => saveRecord(turn, { connection, node, place }, record),
+    saveBlocked: (record, waitsFor) => saveBlocked(turn, { place, record }, waitsFor),
   };
 }
 
@@ -72,10 +74,12 @@ async function saveRecord(
   operation: OperationRecord,
 ): Promise<void> {
   const known = copyAt(copiesOf(turn), place);
+  // A part that is written over gets another time.
+  const { createdAt: _old, ...lasting } = known ?? {};
   const { storage, node } = place;
   const claim = claimName(connection.systemId, fileId({ ...fileOf(turn.image), storage, node }));
   const coming =
-    known?.state === "Present" ? known : { ...known, ...comingCopy(turn.image, place, claim) };
+    known?.state === "Present" ? known : { ...lasting, ...comingCopy(turn.image, place, claim) };
   const { bytesTotal } = operation.progress ?? {};
   const size = bytesTotal === undefined ? {} : { size: String(bytesTotal) };
   const copy: Copy = {
@@ -86,6 +90,20 @@ async function saveRecord(
   await writeImage(turn, { copies: withCopy(copiesOf(turn), copy) });
 }
 
+/** Somebody's lock is in the way: that is no failure, and no attempt is counted. */
+async function saveBlocked(
+  turn: ImageTurn,
+  { place, record: operation }: Pick<CopyWork, "place"> & { readonly record: OperationRecord },
+  waitsFor: string,
+): Promise<void> {
+  const known = copyAt(copiesOf(turn), place) ?? comingCopy(turn.image, place);
+  const waitingFor = { kind: "Lock", name: waitsFor.slice(0, lockTextMax) } as const;
+  await writeImage(turn, {
+    copies: withCopy(copiesOf(turn), { ...known, operation }),
+    waitingFor,
+  });
+}
+
 /** The operation of a copy; or an outcome while it goes on, waits or has failed. */
 export type ResumedWork =
   | { readonly is: "waiting"; readonly outcome: Outcome }
@@ -94,7 +112,7 @@ export type ResumedWork =
 /** Finds out what became of the open operation of a copy. */
 export async function resumeWork(turn: ImageTurn, work: CopyWork): Promise<ResumedWork> {
   const before = await resumeOperation(turn.deps.operations, subjectOf(turn, work));
-  if (before?.isNew !== true) return { is: "known", before };
+  if (before === undefined) return { is: "known", before };
   const outcome = await concludeResumed(turn, work, before);
   return outcome === undefined ? { is: "known", before } : { is: "waiting", outcome };
 }
@@ -103,8 +121,9 @@ export async function resumeWork(turn: ImageTurn, work: CopyWork): Promise<Resum
 async function concludeResumed(
   turn: ImageTurn,
   work: CopyWork,
-  { record, settlement, task }: Resumed,
+  resumed: Resumed,
 ): Promise<Outcome | undefined> {
+  const { record, settlement, task } = resumed;
   if (settlement.is === "failed" || settlement.is === "doubtful") {
     await noteUploadTask(turn, work, { record, task });
   }
@@ -118,7 +137,7 @@ async function concludeResumed(
     case "unseen":
       return failCopy(turn, work, { failure: settlement.failure });
     case "blocked":
-      return again("Blocked", blockedWaitMs(record));
+      return pauseBlocked(turn, work, resumed);
     case "failed":
       return failWork(turn, work, { failure: settlement.failure, record });
     case "unconfirmed":
@@ -127,6 +146,12 @@ async function concludeResumed(
     case "ignored":
       return undefined;
   }
+}
+
+/** The engine wrote what it waits for. Until its time has come again nothing is listed either. */
+function pauseBlocked(turn: ImageTurn, work: CopyWork, resumed: Resumed): Outcome | undefined {
+  const waitMs = pauseMs(turn.deps.operations, subjectOf(turn, work), resumed);
+  return waitMs > 0 ? again("Blocked", waitMs) : undefined;
 }
 
 /**
@@ -259,8 +284,9 @@ async function concludePerformed(
       const record = recordOf(turn.image, work.place);
       return failCopy(turn, work, { failure: performed.failure, record });
     }
+    case "unreported":
     case "performed": {
-      const resumed = { ...performed, isNew: true };
+      const resumed = performed.is === "performed" ? performed : performed.before;
       return (await concludeResumed(turn, work, resumed)) ?? again("LookAgain", lookMs);
     }
   }
