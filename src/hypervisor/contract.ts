@@ -46,6 +46,11 @@ export interface HypervisorDriver {
   /** How far a task is. */
   look(task: TaskHandle): Promise<TaskView>;
   /**
+   * When a task of ours ran, on the clock that dates the files of `node`; undefined: nobody knows
+   * any more. A driver whose storages report no times of files leaves it out.
+   */
+  span?(task: TaskHandle, node: string): Promise<Answer<TaskSpan | undefined>>;
+  /**
    * Asks a task of ours to end. What it has done by then is seen by looking. A driver whose
    * hypervisor cannot do that leaves it out.
    */
@@ -292,6 +297,13 @@ export type TaskView =
   | { readonly state: "lost"; readonly cause: string; readonly mayRun?: true }
   | { readonly state: "unknown"; readonly failure: Failure };
 
+/** When a task ran, as exactly as `taskTimeSlackMs` says. */
+export interface TaskSpan {
+  readonly startedMs: number;
+  /** Absent: the hypervisor has not noticed its end yet. */
+  readonly endedMs?: number;
+}
+
 export interface RecalledTask {
   readonly task: TaskHandle;
   readonly does: Work;
@@ -375,18 +387,3 @@ export interface ImageFile {
   /** When it was created or last changed; absent where the storage does not say it. */
   readonly createdMs?: number;
 }
-
-/** For migrations, later: the blocks of a disk by offset. A driver that has none leaves it out. */
-export interface DiskBlocks {
-  read(volume: string, range: BlockRange): AsyncIterable<DiskBlock>;
-  write(volume: string, block: DiskBlock, fence: Fence): Promise<Answer<void>>;
-}
-
-export interface BlockRange {
-  readonly offsetBytes: number;
-  readonly lengthBytes: number;
-}
-
-export type DiskBlock =
-  | { readonly offsetBytes: number; readonly data: Uint8Array }
-  | { readonly offsetBytes: number; readonly zeroBytes: number };

@@ -13,7 +13,12 @@ export interface EpochView {
   readonly at?: string;
   /** Where that run is, for people: a host name. */
   readonly place?: string;
+  /** What the hypervisor shows it by, for people who have to remove it there. */
+  readonly shownBy?: string;
 }
+
+/** An epoch as a run writes it. */
+export type WrittenEpoch = Required<Omit<EpochView, "shownBy">>;
 
 /** An epoch as the bulk list shows it: of any installation that uses this hypervisor. */
 export interface ListedEpoch {
@@ -29,5 +34,5 @@ export interface EpochChange {
   readonly installation: string;
   /** The number that has to be there; absent: there has to be none. */
   readonly from?: number | undefined;
-  readonly to: Required<EpochView>;
+  readonly to: WrittenEpoch;
 }

@@ -1,4 +1,5 @@
 import type { ClaimSpec } from "../api/index.ts";
+import type { KnownFile } from "./known-file.ts";
 import type { SeenFile } from "./seen-file.ts";
 
 /**
@@ -19,7 +20,7 @@ export interface FetchImage {
 
 /**
  * Uploads an image file as it comes: a task, by which it is known to be Berth's. Whole there
- * already: done, and nothing of it is read.
+ * already: done, and nothing of it is read. Another file of the name: `changed`.
  */
 export interface PutImage {
   readonly kind: "putImage";
@@ -31,6 +32,8 @@ export interface PutImage {
   readonly checksum: string;
   readonly sizeBytes: number;
   readonly chunks: AsyncIterable<Uint8Array>;
+  /** The part of it that is there and is proven ours: only that is written over. */
+  readonly knownFile?: KnownFile;
 }
 
 /** What a driver has to know of the Claim of a file. */

@@ -11,10 +11,7 @@ export type { Allocating, Leftover, NewVolume } from "./allocation.ts";
 export type {
   Advanced,
   Begun,
-  BlockRange,
   Change,
-  DiskBlock,
-  DiskBlocks,
   Draft,
   DriverNotes,
   Fence,
@@ -37,6 +34,7 @@ export type {
   RecallTarget,
   Seen,
   TaskHandle,
+  TaskSpan,
   TaskView,
   Work,
 } from "./contract.ts";
@@ -45,7 +43,7 @@ export { checks, connectionProblems } from "./diagnosis.ts";
 export type { Check, Diagnosis, Finding, HypervisorDoctor, OwnTask, OwnWork } from "./diagnosis.ts";
 export { shapeDifferences } from "./differences.ts";
 export type { Difference } from "./differences.ts";
-export type { EpochChange, EpochView, ListedEpoch } from "./epoch.ts";
+export type { EpochChange, EpochView, ListedEpoch, WrittenEpoch } from "./epoch.ts";
 export { imageChecksum, isBerthFile, isSeedOf, seedFileName, seedIdentity } from "./file-names.ts";
 export { provesFile } from "./image-operation.ts";
 export { fileDifference, isSameFile, knownFileOf } from "./known-file.ts";
@@ -135,3 +133,4 @@ export type {
 export { isAsSeen } from "./seen-file.ts";
 export type { SeenFile } from "./seen-file.ts";
 export type { Survey, SurveyedFile, SurveyedMachine, SurveyedVolume } from "./survey.ts";
+export type { BlockRange, DiskBlock, DiskBlocks } from "./disk-blocks.ts";

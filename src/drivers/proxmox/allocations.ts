@@ -40,7 +40,7 @@ export async function allocating(
   const storages = [...types.value.keys()].filter(isSilent);
   const listed = await listedBefore(context, operation, { ...making, storages });
   if (!listed.ok) return listed;
-  const volumes = await sizedVolumes(context, making, isSilent);
+  const volumes = await sizedVolumes(context, making);
   if (!volumes.ok) return volumes;
   const [first, ...also] = volumes.value;
   if (first === undefined) return answered(undefined);
@@ -54,15 +54,14 @@ export async function allocating(
   return answered({ node, ...first, ...more, listed: listed.value, complete });
 }
 
-/** With their sizes, where the log will not name them. */
+/** With their sizes: what is in their place later and has another one was put there by somebody. */
 async function sizedVolumes(
   context: DriverContext,
   { node, volumes }: Making,
-  isSilent: (storage: string) => boolean,
 ): Promise<Answer<NewVolume[]>> {
   const found: NewVolume[] = [];
   for (const { storage, size } of volumes) {
-    const bytes = isSilent(storage) ? await bytesOf(context, node, size) : answered(undefined);
+    const bytes = await bytesOf(context, node, size);
     if (!bytes.ok) return bytes;
     found.push({ storage, ...present({ sizeBytes: bytes.value }) });
   }
@@ -108,7 +107,9 @@ function listedByPreflight(
   if (allocation !== undefined || volumes.length > 0) return undefined;
   const notes = notesOf(claim);
   const isListed = notes?.listedOn === node && !notes.unlisted.includes(storage);
-  return isListed ? otherVolumes.map(({ id }) => id) : undefined;
+  // One that is missing was not listed: an operation of ours may get its name.
+  const there = otherVolumes.filter(({ missingSince }) => missingSince === undefined);
+  return isListed ? there.map(({ id }) => id) : undefined;
 }
 
 /** The type of each storage that the operation allocates on. */

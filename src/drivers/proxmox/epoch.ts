@@ -7,6 +7,7 @@ import type {
   Failure,
   Fence,
   ListedEpoch,
+  WrittenEpoch,
 } from "../../hypervisor/index.ts";
 import { guard } from "../../kernel/guard.ts";
 import type { JsonObject } from "../../kernel/json.ts";
@@ -53,9 +54,7 @@ export async function readEpoch(
   const pools = await readPools(api, installation);
   if (!pools.ok) return pools;
   const newest = pools.value.at(-1);
-  if (newest === undefined) return answered(undefined);
-  const { pool: _name, ...view } = newest;
-  return answered(view);
+  return answered(newest === undefined ? undefined : viewOf(newest));
 }
 
 /**
@@ -79,6 +78,10 @@ export async function advanceEpoch(
   }
   if (!guard("epoch-advances-from", newest?.number === from)) return changed(newest);
   const params = { poolid: poolName(installation, to.number), comment: commentOf(to) };
+  // It would be created, and nobody would ever see it as an epoch.
+  if (!guard("epoch-name-readable", poolForm.test(params.poolid))) {
+    return { outcome: "refused", failure: unreadable(params.poolid, newest) };
+  }
   const mayWrite = (): boolean => fence.mayWrite();
   const result = await api.write("POST", { path: "/pools", params }, mayWrite);
   if (result.type === "notSent") return refusedBy(result, params.poolid);
@@ -174,7 +177,7 @@ function decode(text: string): string {
   }
 }
 
-function commentOf({ run, at, place }: Required<EpochView>): string {
+function commentOf({ run, at, place }: WrittenEpoch): string {
   const words = "Berth: which run of this installation may act. Do not delete.";
   return `${words} run=${encodeURIComponent(run)} at=${at} place=${encodeURIComponent(place)}`;
 }
@@ -183,18 +186,31 @@ function poolName(installation: string, number: number): string {
   return `berth-epoch-${installation}-${number}`;
 }
 
-function isWritten(pool: EpochPool, to: Required<EpochView>): boolean {
+function isWritten(pool: EpochPool, to: WrittenEpoch): boolean {
   return pool.number === to.number && guard("epoch-written-by-run", pool.run === to.run);
 }
 
 function changed(newest: EpochPool | undefined): Advanced {
   if (newest === undefined) return { outcome: "changed", detail: "there is no epoch" };
-  const { pool: _name, ...seen } = newest;
+  const seen = viewOf(newest);
   return { outcome: "changed", detail: `the epoch is ${seen.number}`, seen };
+}
+
+function viewOf({ pool, ...view }: EpochPool): EpochView {
+  return { ...view, shownBy: `the pool ${pool}` };
 }
 
 function notShown(pool: string): Failure {
   return { category: "UnknownOutcome", message: `the pool ${pool} is not shown yet` };
+}
+
+function unreadable(pool: string, newest: EpochPool | undefined): Failure {
+  const present = newest === undefined ? "of this installation" : newest.pool;
+  return {
+    category: "ConflictingController",
+    message: `no epoch is higher than the present one: ${pool} is no name of an epoch`,
+    remedy: `Remove the pool ${present} on the hypervisor. Berth tries again by itself.`,
+  };
 }
 
 function hidden(pool: string, cause: string): Failure {

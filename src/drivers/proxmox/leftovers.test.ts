@@ -102,12 +102,12 @@ const sinceMs = Date.parse(since);
 /** A task that ended, as the list of a node has it. */
 function taskRow(
   type: string,
-  { status = "unexpected status", user = tokenId, afterSeconds = 2, of = id } = {},
+  { status = "unexpected status", user = tokenId, afterSeconds = 2, endSeconds = 60, of = id } = {},
 ): object {
   const startSeconds = sinceMs / 1000 + afterSeconds;
   const start = startSeconds.toString(16).toUpperCase().padStart(8, "0");
   const name = `UPID:pve1:00001234:00ABCDEF:${start}:${type}:${of}:${user}:`;
-  return { upid: name, endtime: sinceMs / 1000 + 60, status };
+  return { upid: name, endtime: sinceMs / 1000 + endSeconds, status };
 }
 
 const allocating: ClaimedMachine = {
@@ -196,6 +196,81 @@ describe("a volume that nothing refers to", () => {
     assert.deepEqual(await proofs(late, allocating), ["Unattributed"]);
   });
 
+  it("is not ours by the log of a task if it has another size than the one asked for", async () => {
+    const log = [`allocated target volume 'zfs:vm-${id}-disk-1'`];
+    const allocation = allocationOf(allocating);
+    const { size: _size, ...unsized } = allocation;
+    for (const tasks of [died, [taskRow("qmconfig", { status: "out of space" })]]) {
+      const scene = { listed: stray, tasks, log, ctime: sinceMs / 1000 + 30 };
+      for (const other of [{ ...allocation, size: "2" }, unsized]) {
+        const found = await proofs(scene, { ...allocating, allocation: other });
+        assert.deepEqual(found, ["Unattributed"], JSON.stringify(other));
+      }
+    }
+  });
+
+  it("is not ours by the log of a failed task if it may be as new as the end of the task", async () => {
+    const log = [`allocated target volume 'zfs:vm-${id}-disk-1'`];
+    const tasks = [taskRow("qmconfig", { status: "out of space" })];
+    for (const seconds of [60, 65]) {
+      const scene = { listed: stray, tasks, log, ctime: sinceMs / 1000 + seconds };
+      assert.deepEqual(await proofs(scene, allocating), ["Probable"], String(seconds));
+    }
+    // What a killed worker began goes on for some seconds.
+    const killed = { listed: stray, tasks: died, log, ctime: sinceMs / 1000 + 65 };
+    assert.deepEqual(await proofs(killed, allocating), ["TaskLogged"]);
+  });
+
+  it("is not ours by the log of a failed task if somebody else was at work there since", async () => {
+    const log = [`allocated target volume 'zfs:vm-${id}-disk-1'`];
+    const failed = taskRow("qmconfig", { status: "out of space" });
+    const tasks = [failed, taskRow("qmsnapshot", { user: "root@pam", status: "OK" })];
+    const scene = { listed: stray, tasks, log, ctime: sinceMs / 1000 + 30 };
+    assert.deepEqual(await proofs(scene, allocating), ["Unattributed"]);
+  });
+
+  it("is not ours by the log of a task that removed it again: the name is used again", async () => {
+    const log = [`allocated target volume 'zfs:vm-${id}-disk-1'`];
+    for (const tasks of [died, [taskRow("qmconfig", { status: "out of space" })]]) {
+      const scene = { listed: stray, tasks, ctime: sinceMs / 1000 + 30 };
+      for (const line of [
+        `  Logical volume "vm-${id}-disk-1" successfully removed.`,
+        "Removing image: 1% complete...\rRemoving image: 100% complete...done.",
+        `removing volume 'zfs:vm-${id}-disk-1'`,
+      ]) {
+        const found = await proofs({ ...scene, log: [...log, line] }, allocating);
+        assert.deepEqual(found, ["Unattributed"], line);
+      }
+      for (const line of [
+        `  Logical volume "vm-${id}-disk-11" successfully removed.`,
+        `unable to remove 'zfs:vm-${id}-disk-1'`,
+        "Removing image: 2% complete...failed.",
+      ]) {
+        const found = await proofs({ ...scene, log: [...log, line] }, allocating);
+        assert.deepEqual(found, ["TaskLogged"], line);
+      }
+    }
+  });
+
+  it("is not ours by times of a clock that was set since the task", async () => {
+    const log = [`allocated target volume 'zfs:vm-${id}-disk-1'`];
+    const tasks = [taskRow("qmconfig", { afterSeconds: 600, endSeconds: 660 })];
+    const scene = { listed: stray, tasks, log, ctime: sinceMs / 1000 + 630 };
+    assert.deepEqual(await proofs(scene, allocating), ["Probable"]);
+  });
+
+  it("is not ours by the time of a file server, after what the task left was looked for", async () => {
+    const log = [`allocated target volume 'zfs:vm-${id}-disk-1'`];
+    const ctime = sinceMs / 1000 + 30;
+    const shared = [{ ...zfs, shared: 1 }];
+    const scene = { storages: shared, listed: stray, tasks: died, log, ctime };
+    assert.deepEqual(await proofs(scene, allocating), ["TaskLogged"]);
+    const allocation = { ...allocationOf(allocating), settledAt: since };
+    const settled = { ...allocating, allocation };
+    assert.deepEqual(await proofs(scene, settled), ["Unattributed"]);
+    assert.deepEqual(await proofs({ ...scene, storages: [zfs] }, settled), ["TaskLogged"]);
+  });
+
   it("is not even probably ours under a name that nobody but a person chooses", async () => {
     for (const name of [`vm-${id}-rescue`, `vm-${id}-disk-1-old`, `base-${id}-disk-1`]) {
       const listed = { zfs: [`vm-${id}-disk-0`, name] };
@@ -264,7 +339,7 @@ describe("a volume that nothing refers to", () => {
   it("is not ours by a line that names no storage, where there may be two", async () => {
     const log = [`  Logical volume "vm-${id}-disk-1" created.`];
     const also = [{ storage: "far" }];
-    const allocation = { ...allocationOf(allocating), size: "2", also };
+    const allocation = { ...allocationOf(allocating), complete: false, also };
     const scene = { listed: stray, tasks: died, log };
     assert.deepEqual(await proofs(scene, { ...allocating, allocation }), ["Unattributed"]);
     const copied = {

@@ -159,9 +159,14 @@ async function judgedBy(
   if (allocation === undefined || !isOpen) return answered(undefined);
   const tasks = await tasksBehindAllocation(context, claim, allocation);
   if (!tasks.ok) return tasks;
-  const shared = found.filter(({ storage }) => !isPrivate(context, storage));
-  const names = new Set(shared.map(({ storage }) => storage.name));
-  return answered({ allocation, tasks: tasks.value, claim, shared: names });
+  const storages = found.map(({ storage }) => storage);
+  const shared = namesOf(storages.filter((storage) => !isPrivate(context, storage)));
+  const remote = namesOf(storages.filter(({ isShared }) => isShared));
+  return answered({ allocation, tasks: tasks.value, claim, shared, remote });
+}
+
+function namesOf(storages: readonly NodeStorage[]): ReadonlySet<string> {
+  return new Set(storages.map(({ name }) => name));
 }
 
 function isListed(volume: string, { allocation }: ClaimedMachine): boolean {

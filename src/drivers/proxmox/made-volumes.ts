@@ -22,8 +22,10 @@ export interface DeadTask {
   readonly task: ListedTask;
   /** Its worker was killed. One that failed frees what it made itself, as far as it can. */
   readonly isKilled: boolean;
-  /** The ids of volumes that its log names. */
+  /** The ids of volumes that its log names as new. */
   readonly volumes: ReadonlySet<string>;
+  /** Those of them that it removed again, as its log says. */
+  readonly removed: ReadonlySet<string>;
 }
 
 /**
@@ -55,7 +57,8 @@ export async function tasksBehindAllocation(
     const lines = (await wholeLog(api, task.task)) ?? [];
     if (isOfAnother(task, lines, externalId)) continue;
     const volumes = volumesIn(lines, allocation, externalId);
-    died.push({ task, volumes, isKilled: lostEnds.test(task.end ?? "") });
+    const removed = new Set([...volumes].filter((volume) => isRemovedIn(lines, volume)));
+    died.push({ task, volumes, removed, isKilled: lostEnds.test(task.end ?? "") });
   }
   const stranger = recent.find((task) => task.user !== user && !isClearing(context, task));
   return answered({ died, ...(stranger === undefined ? {} : { stranger }) });
@@ -153,6 +156,23 @@ const lineForms: readonly (readonly [RegExp, (named: Named) => string])[] = [
   [/^clone (?=\S+: \S+ snapname \S+ to (\S+)$)(\S+):/, ({ name, base }) => `${base}/${name}`],
   [/^\s*Logical volume "([^"]+)" created\.$/, ({ name }) => name],
 ];
+
+/**
+ * Whether a log says that a volume was removed again: `Logical volume "vm-1-disk-0" successfully
+ * removed`, or of an RBD image, which it does not name, "Removing image: 100% complete...done.".
+ * Files and ZFS volumes are removed in silence.
+ */
+function isRemovedIn(lines: readonly string[], volume: string): boolean {
+  const name = volume.replace(/^.*[:/]/, "");
+  return lines.some((line) => {
+    if (/Removing image: 100% complete\.\.\.done/.test(line)) return true;
+    const words = line.split(/[\s'":/,]+/).map((word) => word.replace(/\.$/, ""));
+    return removing.test(line) && !failing.test(line) && words.includes(name);
+  });
+}
+
+const removing = /\b(?:remov|free|delet)/i;
+const failing = /\b(?:unable|failed|error|cannot|can't|could not)\b/i;
 
 /** The storages that an operation allocates on. */
 export function storagesOf({ storage, also = [] }: Allocation): string[] {

@@ -47,11 +47,11 @@ const mebibyte = 1024 ** 2;
 
 /**
  * Sizes that the server has for the small volumes, whatever is asked for: firmware variables of
- * type 4m have 528 KiB, in whole MiB on ZFS and RBD (qemu-server, create_efidisk); a TPM's state
+ * type 4m have 528 KiB, which block devices round up (qemu-server, create_efidisk); a TPM's state
  * and a cloud-init drive have 4 MiB (7.4 to 9.2).
  */
 const smallBytes: Readonly<Record<string, number>> = {
-  efidisk0: mebibyte,
+  efidisk0: 528 * 1024,
   tpmstate0: 4 * mebibyte,
 };
 const cloudInitBytes = 4 * mebibyte;

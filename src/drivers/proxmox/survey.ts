@@ -172,15 +172,19 @@ function looseVolumes(
   const guests = new Map(inventory.machines.map((machine) => [machine.externalId, machine]));
   const places = new Set(listed.map(({ volume, node }) => `${volume} on ${node}`));
   return listed.flatMap((found) => {
-    const { volume, externalId, node, isShared } = found;
+    const { volume, externalId } = found;
     const guest = guests.get(externalId);
-    const isElsewhere = guest?.kind !== "Other" && guest?.node !== node && !isShared;
     // Replication and migration keep the name: what the VM's node has too is a copy of that.
     const isCopy = guest !== undefined && places.has(`${volume} on ${guest.node}`);
-    const isLoose = guest === undefined || (isElsewhere && !isCopy);
+    const isLoose = guest === undefined || (isElsewhere(found, guest) && !isCopy);
     if (!guard("survey-volume-without-vm", isLoose || suspects.has(volume))) return [];
     return [isLoose && guest !== undefined ? { ...found, vmNode: guest.node } : found];
   });
+}
+
+/** Of what is not a VM nothing is known but where it is. */
+function isElsewhere({ node, isShared }: SurveyedVolume, guest: InventoryMachine): boolean {
+  return guest.kind !== "Other" && guest.node !== node && !isShared;
 }
 
 /** The names of all volumes that any machine refers to now, or until its next start. */

@@ -37,10 +37,15 @@ export async function lookAtTask(api: PveApi, task: string): Promise<TaskView> {
   if (!isJsonObject(result.data)) return { state: "lost", cause: "the status is no object" };
   const { status, exitstatus } = result.data;
   if (status === "running") return { state: "running" };
-  const end = endOf(typeof exitstatus === "string" ? exitstatus.trim() : "");
-  if (end.state === "succeeded" && upid.type === "download") return downloadEnd(api, upid.node, task);
+  return endWithLog(api, task, endOf(typeof exitstatus === "string" ? exitstatus.trim() : ""));
+}
+
+/** The end of a task with what only its log tells. */
+async function endWithLog(api: PveApi, task: string, end: TaskView): Promise<TaskView> {
+  const { node = "", type } = parseUpid(task) ?? {};
+  if (end.state === "succeeded" && type === "download") return downloadEnd(api, node, task);
   if (end.state !== "failed" && end.state !== "lost") return end;
-  return withLog(end, await logTail(api, upid.node, task));
+  return withLog(end, await logTail(api, node, task));
 }
 
 /** What a download says that found the file in its place, with the right checksum. */
@@ -315,6 +320,14 @@ export async function listTasks(
   { node, externalId, sinceMs }: TaskQuery,
 ): Promise<Answer<readonly ListedTask[]>> {
   return listTasksBy(from, { node, sinceMs, query: { vmid: externalId } });
+}
+
+/** Tasks of one type, on whatever. A transfer between two VMs bears neither of their ids alone. */
+export async function listTasksOfType(
+  from: TaskSource,
+  { node, type, sinceMs }: Pick<TaskQuery, "node" | "sinceMs"> & { readonly type: string },
+): Promise<Answer<readonly ListedTask[]>> {
+  return listTasksBy(from, { node, sinceMs, query: { typefilter: type } });
 }
 
 interface ListQuery extends Pick<TaskQuery, "node" | "sinceMs"> {

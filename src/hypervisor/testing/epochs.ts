@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Advanced, Fence } from "../contract.ts";
-import type { EpochView, ListedEpoch } from "../epoch.ts";
+import type { EpochView, ListedEpoch, WrittenEpoch } from "../epoch.ts";
 import type { Bench, Laws } from "./stage.ts";
 
 const installation = "7f3f3b52-90b4-4b6b-9d39-0c9f5a4be001";
@@ -99,14 +99,16 @@ export const epochs: Laws = {
   },
 };
 
-function run(name: string, number: number): Required<EpochView> {
+function run(name: string, number: number): WrittenEpoch {
   return { number, run: name, at: "2026-11-16T12:00:00Z", place: "host one" };
 }
 
 async function shown(bench: Bench, of = installation): Promise<EpochView | undefined> {
   const answer = await bench.stage.settle(bench.driver.epoch(of));
   assert(answer.ok, JSON.stringify(answer));
-  return answer.value;
+  if (answer.value === undefined) return undefined;
+  const { shownBy: _drivers, ...view } = answer.value;
+  return view;
 }
 
 async function listed(bench: Bench): Promise<readonly ListedEpoch[]> {
@@ -119,16 +121,12 @@ async function listed(bench: Bench): Promise<readonly ListedEpoch[]> {
 async function advance(
   bench: Bench,
   from: number | undefined,
-  to: Required<EpochView>,
+  to: WrittenEpoch,
 ): Promise<Advanced> {
   return await bench.stage.settle(bench.driver.advance({ installation, from, to }, open));
 }
 
-async function succeed(
-  bench: Bench,
-  from: number | undefined,
-  to: Required<EpochView>,
-): Promise<void> {
+async function succeed(bench: Bench, from: number | undefined, to: WrittenEpoch): Promise<void> {
   const begun = await advance(bench, from, to);
   assert.equal(begun.outcome, "done", JSON.stringify(begun));
 }

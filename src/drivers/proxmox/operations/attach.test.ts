@@ -30,14 +30,14 @@ interface Scene {
   readonly pending?: readonly object[];
 }
 
-/** The outcome of an operation, and how much it sent. */
-async function begin(
-  operation: Operation,
-  { drives = { unused0: volume }, row = { size: 6 * gib }, pending }: Scene = {},
-): Promise<{ begun: Begun; sent: number }> {
+function serverOf({
+  drives = { unused0: volume },
+  row = { size: 6 * gib },
+  pending,
+}: Scene): ScriptedServer {
   const smbios1 = `uuid=${claim.identity}`;
   const config = { digest: "d1", description: writeMark("", mark), smbios1, ...drives };
-  const server = new ScriptedServer({
+  return new ScriptedServer({
     [`GET ${at}/config`]: data(config),
     ...(pending && { [`GET ${at}/pending`]: data(pending) }),
     "GET /nodes/pve1/storage/zfs/content": data(
@@ -48,6 +48,14 @@ async function begin(
     [`DELETE ${at}`]: data(null),
     [`GET ${at}/snapshot`]: data([]),
   });
+}
+
+/** The outcome of an operation, and how much it sent. */
+async function begin(
+  operation: Operation,
+  scene: Scene = {},
+): Promise<{ begun: Begun; sent: number }> {
+  const server = serverOf(scene);
   const begun = await driverOn(server).begin(operation, open);
   return { begun, sent: server.writes.length };
 }
@@ -129,5 +137,38 @@ describe("a volume that another slot of the same VM has", () => {
       const { begun, sent } = await begin(attach, { drives: {}, pending: [row] });
       assert.deepEqual([begun.outcome, sent], ["refused", 0]);
     }
+  });
+
+  it("is said to go by itself where the other slot is emptied with the next restart", async () => {
+    const leaving = { key: "virtio1", value: volume, delete: 1 };
+    const { begun } = await begin(attach, { drives: {}, pending: [leaving] });
+    assert(begun.outcome === "refused");
+    assert.match(begun.failure.remedy ?? "", /^It is detached with the next restart/);
+  });
+});
+
+describe("a volume that leaves the slot of its disk with the next restart", () => {
+  const leaving = { key: "scsi1", value: `${volume},size=6G`, delete: 1 };
+
+  it("stays: its removal is taken back, and nothing is attached", async () => {
+    const server = serverOf({ drives: {}, pending: [leaving] });
+    const begun = await driverOn(server).begin(attach, open);
+    assert.equal(begun.outcome, "done");
+    assert.deepEqual(
+      server.writes.map(({ params }) => params),
+      [{ revert: "scsi1", digest: "d1" }],
+    );
+  });
+
+  it("does not stay where another slot has it as well", async () => {
+    const twice = [leaving, { key: "virtio1", pending: volume }];
+    const { begun, sent } = await begin(attach, { drives: {}, pending: twice });
+    assert.deepEqual([begun.outcome, sent], ["refused", 0]);
+  });
+
+  it("does not stay where it is not what was recorded", async () => {
+    const scene = { drives: {}, pending: [leaving], row: { size: 9 * gib } };
+    const { begun, sent } = await begin(attach, scene);
+    assert.deepEqual([begun.outcome, sent], ["refused", 0]);
   });
 });

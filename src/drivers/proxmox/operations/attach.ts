@@ -31,7 +31,10 @@ import { standAt, type Standing } from "./standing.ts";
 
 type ClaimVolume = NonNullable<ClaimedMachine["volumes"]>[number];
 
-/** Puts a volume that is there into the slot that the mark keeps for its name. */
+/**
+ * Puts a volume that is there into the slot that the mark keeps for its name. One that leaves this
+ * very slot with the next start stays: that its key is to be removed is taken back.
+ */
 export async function attach(
   context: DriverContext,
   operation: Attach,
@@ -44,41 +47,63 @@ export async function attach(
   const { config, mark } = standing;
   const slot = mark.disks[disk.name];
   if (slot === undefined) return refused(notStamped(disk.name));
+  const ended = attachedBefore(config, volume, slot);
+  if (ended !== undefined) return ended;
+  const isLeaving = isLeavingSlot(config, volume, slot);
+  const isKept = isLeaving || holding(config.values, volume) !== undefined;
+  const refusal = await mayAttach(context, operation, isKept);
+  if (refusal !== undefined) return refused(refusal);
+  const value = formatProperties(writeDiskOptions(disk, [["file", volume]]), "file");
+  const order = writeBootOrder(bootOrder, mark, { ...config.values, [slot]: value });
+  const writing = isLeaving
+    ? { change: { set: order.set, remove: [] }, revert: [slot] }
+    : { change: { set: { [slot]: value, ...order.set }, remove: [] } };
+  return await send(context, { standing, ...writing }, fence);
+}
+
+/** What ends it before anything is sent: it is there already, or something is in the way. */
+function attachedBefore(config: WholeConfig, volume: string, slot: string): Begun | undefined {
   const current = config.values[slot];
   if (current !== undefined && fileOf(current) === volume) return { outcome: "done" };
   if (!guard("attach-slot-free", current === undefined)) {
     return { outcome: "changed", detail: `another volume is already there, as ${slot}` };
   }
-  const twice = usedElsewhere(config, volume);
-  if (!guard("attach-not-twice", twice === undefined))
-    return refused(attached(volume, twice ?? ""));
-  const isKept = holding(config.values, volume) !== undefined;
-  const refusal = await mayAttach(context, operation, isKept);
-  if (refusal !== undefined) return refused(refusal);
-  const value = formatProperties(writeDiskOptions(disk, [["file", volume]]), "file");
-  const order = writeBootOrder(bootOrder, mark, { ...config.values, [slot]: value });
-  const change = { set: { [slot]: value, ...order.set }, remove: [] };
-  return await send(context, { standing, change }, fence);
+  const twice = usedElsewhere(config, volume, slot);
+  const isOnce = guard("attach-not-twice", twice === undefined);
+  return isOnce ? undefined : refused(attached(config, volume, twice ?? ""));
 }
 
-/** The slot of this very VM that has the volume, now or with its next start, or until then. */
-function usedElsewhere({ values, pending }: WholeConfig, volume: string): string | undefined {
+function isLeavingSlot({ pending }: WholeConfig, volume: string, slot: string): boolean {
+  const text = pending.current[slot];
+  return text !== undefined && fileOf(text) === volume;
+}
+
+/** Another slot of this very VM that has the volume, now or with its next start, or until then. */
+function usedElsewhere(
+  { values, pending }: WholeConfig,
+  volume: string,
+  own: string,
+): string | undefined {
   const drives = [
     ...Object.entries(values),
     ...Object.entries(pending.current),
     ...pending.leavingDrives,
   ];
   const used = drives.find(([slot, text]) => {
-    return isDrive(slot) && !slot.startsWith("unused") && fileOf(text) === volume;
+    const isOther = slot !== own && !slot.startsWith("unused");
+    return isOther && isDrive(slot) && fileOf(text) === volume;
   });
   return used?.[0];
 }
 
-function attached(volume: string, slot: string): Failure {
+function attached({ values }: WholeConfig, volume: string, slot: string): Failure {
+  const isLeaving = values[slot] === undefined;
   return {
     category: "IdentityConflict",
     message: `the volume ${volume} is attached to this VM already, as ${slot}`,
-    remedy: `Detach ${slot} on the hypervisor (its data stays); Berth continues by itself.`,
+    remedy: isLeaving
+      ? "It is detached with the next restart of the VM; Berth continues by itself after that."
+      : `Detach ${slot} on the hypervisor (its data stays); Berth continues by itself.`,
   };
 }
 

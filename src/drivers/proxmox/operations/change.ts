@@ -27,6 +27,8 @@ export interface Writing {
   readonly change: ConfigChange;
   /** It makes or frees a volume, which takes its time. */
   readonly makesVolume?: boolean;
+  /** Keys whose change waits for the next start, and is not to be made after all. */
+  readonly revert?: readonly string[];
 }
 
 /**
@@ -35,12 +37,12 @@ export interface Writing {
  */
 export async function send(
   { api }: DriverContext,
-  { standing, change, makesVolume = false }: Writing,
+  { standing, change, makesVolume = false, revert = [] }: Writing,
   fence: Fence,
 ): Promise<Begun> {
   const { place, config } = standing;
   const { set, remove } = effective(change, config.values, config.pending.keys);
-  if (Object.keys(set).length === 0 && remove.length === 0) return { outcome: "done" };
+  if (Object.keys(set).length + remove.length + revert.length === 0) return { outcome: "done" };
   const result = await api.write(
     makesVolume ? "POST" : "PUT",
     {
@@ -49,6 +51,7 @@ export async function send(
         ...set,
         ...precondition("configure-digest", { digest: config.digest }),
         ...(remove.length > 0 ? { delete: remove.join(",") } : {}),
+        ...(revert.length > 0 ? { revert: revert.join(",") } : {}),
       },
     },
     () => fence.mayWrite(),

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Begun, ClaimedMachine, Operation } from "../../../hypervisor/index.ts";
+import type { Begun, ClaimedMachine, KnownFile, Operation } from "../../../hypervisor/index.ts";
 import { writeMark } from "../../../hypervisor/index.ts";
+import { formatTime } from "../../../kernel/clock.ts";
 import { proxmoxDriver } from "../driver.ts";
 import {
   claim,
@@ -35,6 +36,13 @@ const content = "GET /nodes/pve1/storage/zfs/content";
 const vms = "GET /cluster/resources";
 
 type Script = Record<string, PveReply>;
+
+/** A task that moved a disk, as the list of a node has it. */
+interface Moved {
+  readonly upid: string;
+  readonly endtime: number;
+  readonly status: string;
+}
 
 interface Done {
   readonly begun: Begun;
@@ -220,8 +228,24 @@ describe("images", () => {
 
   it("that are whole already are not uploaded over", async () => {
     const chunks = { [Symbol.asyncIterator]: () => never() };
-    const operation = { kind: "putImage", ...disc, sizeBytes: 7, chunks } as const;
+    const knownFile = { size: "7" };
+    const operation = { kind: "putImage", ...disc, sizeBytes: 7, chunks, knownFile } as const;
     assert.deepEqual((await begin(operation as unknown as Operation, listed)).writes, []);
+  });
+
+  it("that somebody put there since it was looked at are not uploaded over", async () => {
+    const put = { kind: "putImage", ...disc, sizeBytes: 9, chunks: never() } as const;
+    const row = { volid: "zfs:iso/debian.iso", content: "iso", size: 7, ctime: 1_700_000_000 };
+    const upload = async (knownFile?: KnownFile) => {
+      const operation = { ...put, ...(knownFile && { knownFile }) };
+      return begin(operation as unknown as Operation, { [content]: data([row]) });
+    };
+    const createdAt = formatTime(row.ctime * 1000);
+    for (const other of [undefined, { size: "6" }, { size: "7", createdAt: formatTime(0) }]) {
+      const { begun, writes } = await upload(other);
+      assert.deepEqual([begun.outcome, writes], ["changed", []]);
+    }
+    assert.equal((await upload({ size: "7", createdAt })).writes.length, 1);
   });
 
   it("that got the name of another one since it was decided about are not deleted", async () => {
@@ -342,14 +366,102 @@ describe("transferring a disk to a disk-holder VM", () => {
 
   describe("that was cut short", () => {
     const arrived = "zfs:vm-777-disk-0";
+    const way = `${id}-scsi0>777-scsi1`;
+    const renamed = [
+      `reassign disk 'scsi0' from VM '${id}' as 'scsi1' to VM '777'`,
+      `removing disk 'scsi0' from VM '${id}' config`,
+    ];
+    const killed = (name = way, user = tokenId): Moved => {
+      return { upid: upid("qmmove", name, user), endtime: 1_800_000_000, status: "killed" };
+    };
+    const ours = killed();
+    const logged = (tasks: readonly Moved[], lines: readonly string[]): Script => {
+      const log = data(lines.map((t, n) => ({ n, t })));
+      const logs = tasks.map((task) => [`GET /nodes/pve1/tasks/${pathPart(task.upid)}/log`, log]);
+      return { "GET /nodes/pve1/tasks": data(tasks), ...(Object.fromEntries(logs) as Script) };
+    };
     const cut = (rows: readonly string[], more: object = {}): Script => ({
       ...there(more),
       [`GET ${at}/config`]: data({ ...config, scsi0: undefined }),
       [content]: data(rows.map((row) => volumeRow(row))),
+      ...logged([ours], renamed),
     });
+    /** What is refused although one volume came, as a person may have made it. */
+    const refuses = async (told: Script, operation: Operation = transfer): Promise<string> => {
+      const { begun, writes } = await begin(operation, { ...cut([arrived]), ...told });
+      assert.deepEqual(writes, []);
+      assert(begun.outcome === "refused", JSON.stringify(begun));
+      assert.equal(begun.failure.category, "OrphanedVolumes");
+      return begun.failure.message;
+    };
 
     it("takes up the one volume that came", async () => {
       assert.equal((await begin(transfer, cut([arrived]))).writes.length, 1);
+    });
+
+    it("does not take a volume for the disk that no task of ours brought", async () => {
+      const message = await refuses(logged([], []));
+      assert.match(message, /zfs:vm-777-disk-0 has its size but may be anybody's/);
+    });
+
+    it("does not take a volume for the disk that somebody else brought, and says who", async () => {
+      const message = await refuses(logged([killed(way, "root@pam")], renamed));
+      assert.match(message, new RegExp(`root@pam moved the disk scsi0 of VM ${id} to VM 777`));
+    });
+
+    it("does not take a volume for the disk by a task that moved another", async () => {
+      const others = [`${id}-scsi0>778-scsi1`, `${id}-scsi0>777-scsi2`, "99-scsi0>777-scsi1", id];
+      for (const other of others) await refuses(logged([killed(other)], renamed));
+    });
+
+    it("does not take a volume for the disk by a task from before its VMs were ours", async () => {
+      const late = { ...holder, reservedAt: "2026-01-02T04:04:05Z" };
+      const operation = { ...transfer, to: { ...to, claim: late } };
+      await refuses(logged([ours], renamed), operation);
+    });
+
+    it("does not take a volume for the disk by a task that died before it renamed it", async () => {
+      await refuses(logged([ours], renamed.slice(0, 1)));
+    });
+
+    it("does not take a volume for the disk if somebody moved a disk there since", async () => {
+      // Of the same second; the kernel's ticks tell the order.
+      const away = upid("qmmove", "777-scsi1>900-scsi0", "root@pam").replace(
+        "00ABCDEF",
+        "00ABCDFF",
+      );
+      const message = await refuses(logged([{ ...ours, upid: away }, ours], renamed));
+      assert.match(message, /root@pam moved the disk scsi1 of VM 777 to VM 900/);
+      const before = { ...ours, upid: away.replace("00ABCDFF", "00ABCD00") };
+      const told = { ...cut([arrived]), ...logged([ours, before], renamed) };
+      assert.equal((await begin(transfer, told)).writes.length, 1);
+    });
+
+    it("does not take a volume for the disk if the transfer ended and somebody took it out", async () => {
+      await refuses(logged([{ ...ours, status: "OK" }], renamed));
+    });
+
+    it("does not take another volume than the one that the log names", async () => {
+      const named = [...renamed, `update VM 777: -scsi1 ${arrived},size=8G`];
+      const told = { ...cut([arrived]), ...logged([ours], named) };
+      assert.equal((await begin(transfer, told)).writes.length, 1);
+      await refuses(
+        logged([ours], [...renamed, "update VM 777: -scsi1 zfs:vm-777-disk-5,size=8G"]),
+      );
+    });
+
+    it("waits while its task runs", async () => {
+      const running = { "GET /nodes/pve1/tasks": data([{ upid: ours.upid, status: "RUNNING" }]) };
+      const { begun, writes } = await begin(transfer, { ...cut([arrived]), ...running });
+      assert.equal(begun.outcome, "blocked");
+      assert.deepEqual(writes, []);
+    });
+
+    it("is not done by a volume that somebody put into the slot", async () => {
+      const filled = cut([arrived], { scsi1: `${arrived},size=8G` });
+      assert.deepEqual((await begin(transfer, filled)).begun, { outcome: "done" });
+      const { begun } = await begin(transfer, { ...filled, ...logged([], []) });
+      assert.equal(begun.outcome, "refused");
     });
 
     it("does not take a volume that was there before it for the disk", async () => {

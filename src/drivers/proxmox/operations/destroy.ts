@@ -12,7 +12,7 @@ import { guard } from "../../../kernel/guard.ts";
 import type { DriverContext } from "../context.ts";
 import { machinePath, type WholeConfig } from "../config-reader.ts";
 import { findLeftovers } from "../leftovers.ts";
-import { notRecorded } from "../recorded-volumes.ts";
+import { anyNotRecorded, notMade } from "../recorded-volumes.ts";
 import { drivesOf, referringDrives, volumesOf, type Drive } from "../references.ts";
 import { parseVolume } from "../translate/volumes.ts";
 import { userOf } from "../users.ts";
@@ -58,7 +58,7 @@ export async function destroy(
     return !guard("destroy-nothing-retained", !mustStay(operation.claim, volume));
   });
   if (kept !== undefined) return refused(stays(kept));
-  const other = await otherVolume(context, operation, config);
+  const other = await otherVolume(context, operation, { config, volumes });
   if (other !== undefined) return refused(other);
   // Parameters of a DELETE go into the query: a body is refused with 501.
   const params = { purge: 1, "destroy-unreferenced-disks": 0 };
@@ -69,24 +69,26 @@ export async function destroy(
 }
 
 /**
- * A volume that is not the recorded one. Of an unused one the configuration tells no size, nor of
- * one that somebody wrote there by hand: their storage has to.
+ * A volume that is not the recorded one. A name in the configuration leads to whatever the storage
+ * has under it now: where another file system is mounted since, that is another volume. So the
+ * storage is asked about all that the server frees. Of an unused volume the configuration tells no
+ * size, nor of one that somebody wrote there by hand: those must have exactly the recorded size.
  */
 async function otherVolume(
   context: DriverContext,
   { claim, at }: Destroy,
-  config: WholeConfig,
+  { config, volumes }: { readonly config: WholeConfig; readonly volumes: ReadonlySet<string> },
 ): Promise<Failure | undefined> {
   const unsized = drivesOf(config).filter(([slot, text]) => {
     const options = parseProperties(text, "file");
     const hasSize = property(options, "size") !== undefined || slot === "vmstate";
     return !hasSize && property(options, "media") !== "cdrom";
   });
-  for (const volume of unsized.flatMap(([, text]) => volumesOf(text))) {
-    const other = await notRecorded(context, { claim, node: at.node, volume });
-    if (other !== undefined) return other;
-  }
-  return undefined;
+  const exact = new Set(unsized.flatMap(([, text]) => volumesOf(text)));
+  const own = [...volumes].filter((volume) => parseVolume(volume)?.owner === claim.externalId);
+  const inPlace = new Set(own.filter((volume) => !exact.has(volume)));
+  const leaving = [...exact, ...inPlace];
+  return await anyNotRecorded(context, { claim, node: at.node, volumes: leaving, inPlace });
 }
 
 /** The memory that was saved with the VM or with a snapshot of it. A name does not tell that. */
@@ -132,6 +134,8 @@ export async function removeVolume(
   if (!guard("remove-volume-proven", isProvenOurs(leftover) || isApproved)) {
     return refused(notOurs(volume, leftover.proof));
   }
+  const older = await notMade(context, { claim, node, row: leftover });
+  if (older !== undefined) return refused(older);
   const needed = await neededNow(context, operation);
   if (needed !== undefined) return needed;
   const { storage } = leftover;

@@ -7,6 +7,8 @@ import type { DriverContext } from "../context.ts";
 import { isAutomatic } from "../probable.ts";
 import { drivesOf, volumesOf } from "../references.ts";
 import { type ListedVolume, listVolumes } from "../storages.ts";
+import type { ListedTask } from "../tasks.ts";
+import { findTransfer, type Transfer } from "../transfers.ts";
 import { parseVolume } from "../translate/volumes.ts";
 import { begunOf, refused } from "./begun.ts";
 import { send } from "./change.ts";
@@ -26,7 +28,7 @@ interface Way {
  * Hands a volume over to another machine of ours on the same node. The server renames it after its
  * new owner, takes it off the one and puts it into the other; both digests go along, so neither
  * machine can have changed. A worker that died in between is finished here: what bears the new
- * owner's name and nobody refers to is put where it belongs.
+ * owner's name and nobody refers to is put where it belongs, if our own task gave it that name.
  */
 export async function handOver(
   context: DriverContext,
@@ -107,10 +109,9 @@ async function finish(context: DriverContext, way: Way, fence: Fence): Promise<B
   const fitting = listed.value.filter((row) => isMoved(operation, row)).map((row) => row.volume);
   const filled = config.values[slot];
   if (filled !== undefined) {
-    const hasCome = volumesOf(filled).some((id) => fitting.includes(id));
-    return guard("transfer-arrived-fitting", hasCome)
-      ? { outcome: "done" }
-      : refused(occupied(operation));
+    const come = volumesOf(filled).filter((id) => fitting.includes(id));
+    if (!guard("transfer-arrived-fitting", come.length > 0)) return refused(occupied(operation));
+    return (await unlessOurs(context, way, come)) ?? { outcome: "done" };
   }
   const drives = [...drivesOf(config), ...config.pending.leavingDrives];
   const used = new Set(drives.flatMap(([, text]) => volumesOf(text)));
@@ -119,12 +120,46 @@ async function finish(context: DriverContext, way: Way, fence: Fence): Promise<B
     const isNew = guard("transfer-left-new", !before.has(id));
     return isNew && guard("transfer-left-unused", !used.has(id));
   });
+  const notOurs = await unlessOurs(context, way, left);
+  if (notOurs !== undefined) return notOurs;
   const [found] = left;
   if (found === undefined || !guard("transfer-left-unique", left.length === 1)) {
     return refused(astray(operation, left));
   }
   const change = { set: { [slot]: found }, remove: [] };
   return await send(context, { standing: receiver, change }, fence);
+}
+
+/** Undefined: our own task moved the volume, and it can be one of these. */
+async function unlessOurs(
+  context: DriverContext,
+  way: Way,
+  candidates: readonly string[],
+): Promise<Begun | undefined> {
+  const { operation, giver, receiver, slot } = way;
+  const transfer = await findTransfer(context, {
+    node: receiver.place.node,
+    giver: giver.place.externalId,
+    receiver: receiver.place.externalId,
+    slot,
+    sinceMs: bothReservedMs(operation),
+  });
+  if (!transfer.ok) return refused(transfer.failure);
+  const { value } = transfer;
+  if (value.is === "running") return { outcome: "blocked", waitsFor: `the task ${value.task}` };
+  const strange = refused(unmoved(operation, candidates, value));
+  if (value.is === "unproven") return strange;
+  const isEmpty = receiver.config.values[slot] === undefined;
+  // The task put the volume into the slot: who took it out may have put another in its place.
+  if (!guard("transfer-left-cut-short", !isEmpty || !value.endedWell)) return strange;
+  const isNamed = value.volume === undefined || candidates.includes(value.volume);
+  return guard("transfer-volume-logged", isNamed) ? undefined : strange;
+}
+
+/** Since when both ids are those of the two Claims. */
+function bothReservedMs({ claim, to }: HandOver): number {
+  const times = [claim, to.claim].map(({ reservedAt }) => Date.parse(reservedAt ?? "") || 0);
+  return Math.max(...times);
 }
 
 /**
@@ -186,6 +221,35 @@ function immovable({ volume, claim, to }: HandOver, failure: Failure): Failure {
       `Remove what holds it (a snapshot: qm listsnapshot ${claim.externalId}), copy its data away, ` +
       "or set onDelete: Delete for the disk, or spec.deletionPolicy: Retain for the machine.",
   };
+}
+
+/** It is gone from its VM, and not by us: a volume that looks like it may be anybody's. */
+function unmoved(
+  { volume, claim, to }: HandOver,
+  like: readonly string[],
+  transfer: Transfer,
+): Failure {
+  const [from, target] = [claim.externalId, to.claim.externalId];
+  const where =
+    like.length === 0
+      ? "it is nowhere to be found."
+      : `${listText(like)} has its size but may be anybody's, and Berth does not use it.`;
+  const moves = transfer.is === "unproven" ? transfer.moves.slice(0, 3).map(moveText) : [];
+  const unknown = `no task of Berth is known that moved it to VM ${target}`;
+  return {
+    category: "OrphanedVolumes",
+    message: [`${volume} left VM ${from}, and ${unknown}: ${where}`, ...moves].join(" "),
+    remedy:
+      `Find the volume, give it the name ${volume} again and attach it to VM ${from}: Berth then ` +
+      "moves it. If it is lost or is to stay where it is, release the VirtualMachine: berth forget.",
+  };
+}
+
+function moveText({ user, id }: ListedTask): string {
+  const [, from, disk, to, slot] = /^(\d+)-(\w+)>(\d+)-(\w+)$/.exec(id) ?? [];
+  return from === undefined
+    ? `${user} moved a disk of VM ${id}.`
+    : `${user} moved the disk ${disk} of VM ${from} to VM ${to} as ${slot}.`;
 }
 
 function astray({ volume, to }: HandOver, left: readonly string[]): Failure {
