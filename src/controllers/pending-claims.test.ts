@@ -53,7 +53,12 @@ describe("a Claim that is Pending", () => {
     world.model.volumes.clear();
     assert.ok(await until(world, async () => isReady(await getVm(world.client, "web")), 3_600_000));
     assert.deepEqual(await told(world), ["310 Bound Passed"]);
-    assert.deepEqual((await claims(world))[0]?.otherVolumes, []);
+    const [passed] = await claims(world);
+    assert.deepEqual(
+      passed?.otherVolumes?.map(({ id, seenAt, missingSince }) => [id, seenAt, !missingSince]),
+      [["fast:vm-310-disk-0", undefined, false]],
+      "the name is remembered: the volume may come back",
+    );
   });
 
   it("is created before the first look of preflight", async () => {

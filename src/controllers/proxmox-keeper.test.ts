@@ -31,6 +31,17 @@ async function byHand(
   await done;
 }
 
+/** The same with root's own login, whose tasks are not Berth's. */
+async function asRoot(
+  stage: SimulatedWorld,
+  path: string,
+  params: Record<string, string>,
+): Promise<void> {
+  const done = stage.asRoot({ method: "POST", path: `/nodes/pve1/${path}`, params });
+  await until(stage.world, () => false, 10_000);
+  await done;
+}
+
 type Volume = SimulatedWorld["proxmox"]["cluster"]["state"]["volumes"][string][number];
 
 function theVolume({ proxmox }: SimulatedWorld, name: RegExp, backing = "pve1:rpool/data"): Volume {
@@ -296,6 +307,37 @@ describe("disks that have to stay", () => {
       ({ spec: { volumes: all = [] } }) => all,
     );
     assert.ok(!claims.some(({ id: volume }) => volume.endsWith("disk-9")), JSON.stringify(claims));
+  });
+
+  it("are not mistaken for a volume of their size that somebody made before they were sent", async () => {
+    const line: { berth?: { crash(): void }; holder?: string } = {};
+    const stage = await openProxmox("8.4", {
+      between: async (request, send) => {
+        if (!request.path.endsWith("/move_disk") || line.berth === undefined) return send(request);
+        line.holder = String(request.params?.["target-vmid"]);
+        line.berth.crash();
+        delete line.berth;
+        return { type: "lost", detail: "cut" };
+      },
+    });
+    const { world, proxmox } = stage;
+    line.berth = world.start();
+    const id = await stand(stage, { powerState: "Stopped" });
+    await asRoot(stage, "qemu", { vmid: "900", name: "theirs" });
+    await world.client.of(virtualMachineKind).delete(web);
+    assert.ok(await until(world, () => line.holder !== undefined));
+    const { holder = "" } = line;
+    const away = { disk: "scsi1", "target-vmid": "900", "target-disk": "scsi0" };
+    await asRoot(stage, `qemu/${id}/move_disk`, away);
+    leaveVolume(proxmox, `vm-${holder}-disk-0`, { sizeBytes: 2 * gib });
+    const theirs = theVolume(stage, new RegExp(`^vm-${holder}-disk-0$`));
+    world.start();
+    const failure = await stalled(stage);
+    assert.match(failure, /^OrphanedVolumes: .*vm-\d+-disk-0 has its size but may be anybody's/);
+    assert.match(failure, new RegExp(`root@pam moved the disk scsi1 of VM ${id} to VM 900`));
+    assert.equal(guests(stage).get(holder)?.["scsi0"], undefined);
+    assert.equal(theVolume(stage, new RegExp(`^vm-${holder}-disk-0$`)), theirs);
+    assert.match(guests(stage).get("900")?.["scsi0"] ?? "", /size=2G/);
   });
 
   it("come from another node with their keeper, where the new machine has to be there", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { virtualMachineKind } from "../api/index.ts";
+import { annotations, virtualMachineKind } from "../api/index.ts";
 import type { WrittenVirtualMachineSpec } from "../api/index.ts";
 import { releases, type Release } from "../sim/index.ts";
 import { openProxmox, type SimulatedWorld } from "./testing/simulated-proxmox.ts";
@@ -215,3 +215,79 @@ for (const release of releases) {
     }
   }
 }
+
+/** A person makes a file on pve1 under the id of the VM. */
+async function makeFile(stage: SimulatedWorld, size: string): Promise<{ isThere(): boolean }> {
+  const id = (await getVm(stage.world.client, "web"))?.status?.externalId ?? "";
+  const filename = `vm-${id}-disk-0.qcow2`;
+  const params = { filename, size, vmid: id, format: "qcow2" };
+  const path = "/nodes/pve1/storage/local/content";
+  await finished(stage, stage.asRoot({ method: "POST", path, params }));
+  const rows = stage.proxmox.cluster.state.volumes["pve1:/var/lib/vz"] ?? [];
+  const made = rows.find(({ name }) => name.endsWith(`/${filename}`));
+  assert.ok(made);
+  return { isThere: () => rows.includes(made) };
+}
+
+/** The import of a VM's disk fails once, and the hypervisor frees the file that it had made. */
+async function failedImport(stage: SimulatedWorld): Promise<void> {
+  const { world, proxmox } = stage;
+  proxmox.faults.onStep({
+    verdict: { kind: "fail", error: new Error("qemu-img: error while writing") },
+    times: 1,
+    matches: ({ name }, step) => name.startsWith("qmconfig") && step.name === "copy begins",
+  });
+  world.start();
+  await createVm(world.client, "web", {
+    source: { image: { name: "debian" } },
+    disks: [{ name: "root", size: "60Gi", storage: "local" }],
+    placement: { node: "pve1" },
+    powerState: "Stopped",
+  });
+  const hasFailed = async (): Promise<boolean> => {
+    return (await getVm(world.client, "web"))?.status?.failure !== undefined;
+  };
+  assert.ok(await until(world, hasFailed));
+}
+
+async function setPaused({ world }: SimulatedWorld, value: string | null): Promise<void> {
+  const merge = { metadata: { annotations: { [annotations.paused]: value } } };
+  await world.client.of(virtualMachineKind).patch({ namespace: "default", name: "web" }, { merge });
+}
+
+async function isMade(stage: SimulatedWorld): Promise<void> {
+  const { world } = stage;
+  const isThere = await until(world, async () => isReady(await getVm(world.client, "web")), hourMs);
+  assert.ok(isThere, JSON.stringify((await getVm(world.client, "web"))?.status));
+}
+
+describe("a worker that fails and frees its volume", () => {
+  // The second has exactly the size of the one that was freed.
+  for (const size of ["50G", "3G"]) {
+    it(`does not make a person's file of ${size} Berth's, which has the name since`, async () => {
+      const stage = await openProxmox();
+      await failedImport(stage);
+      await until(stage.world, () => false, 5_000);
+      const theirs = await makeFile(stage, size);
+      await isMade(stage);
+      assert.ok(theirs.isThere());
+      await deleteVm(stage, "web");
+      assert.ok(theirs.isThere());
+    });
+
+    it(`does not make a file of ${size} Berth's that a corrected clock dates back`, async () => {
+      const aheadMs = 600_000;
+      const stage = await openProxmox("8.4", { clockAheadMs: aheadMs });
+      const { world, proxmox } = stage;
+      await failedImport(stage);
+      const failedMs = world.clock.nowMs();
+      await setPaused(stage, "true");
+      proxmox.cluster.setClocks(0);
+      await until(world, () => false, failedMs + aheadMs - world.clock.nowMs());
+      const theirs = await makeFile(stage, size);
+      await setPaused(stage, null);
+      await isMade(stage);
+      assert.ok(theirs.isThere());
+    });
+  }
+});

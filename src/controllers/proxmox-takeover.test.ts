@@ -63,6 +63,20 @@ describe("a machine that was let go", () => {
     assert.deepEqual(Object.keys(proxmox.cluster.state.guests), []);
   });
 
+  it("goes with that object, though its disks are older than the Claim that it got", async () => {
+    const { world, proxmox } = await openProxmox();
+    world.start();
+    const spec = { disks: [{ name: "root", size: "10Gi", storage: "local" }] };
+    await createVm(world.client, "web", { ...spec, deletionPolicy: "Retain" });
+    await ready(world, "web");
+    await remove(world, "web");
+    await until(world, () => false, 3_600_000);
+    await createVm(world.client, "web", spec);
+    await ready(world, "web");
+    await remove(world, "web");
+    assert.deepEqual(Object.keys(proxmox.cluster.state.guests), []);
+  });
+
   it("sleeps on if it slept, with nothing of it changed, and is taken back all the same", async () => {
     const { world, proxmox, requests } = await openProxmox();
     world.start();

@@ -249,8 +249,8 @@ export const forgotten: readonly Mutant[] = [
     edits: [
       {
         file: `${controller}/other-volumes.ts`,
-        find: "    return [{ ...volume, missingSince: formatTime(nowMs) }];",
-        replace: "    return [volume];",
+        find: "    return { ...present(volume, nowMs), missingSince: formatTime(nowMs) };",
+        replace: "    return volume;",
       },
     ],
   },

@@ -185,6 +185,26 @@ const table: readonly (readonly [string, Partial<EpochInput>, EpochPlan])[] = [
     superseded,
   ],
   [
+    "does not take over from a number that no run can have written, and does not count on from it",
+    { record: record(4, "old"), seen: seen(999_999_999_999_999), takeover: "t1 new" },
+    { do: "refuse", seen: seen(999_999_999_999_999) },
+  ],
+  [
+    "goes on when such a number is gone, whatever was listed or kept of it",
+    {
+      record: record(4, "old"),
+      observing: { newest: seen(999_999_999_999_999) },
+      seen: seen(4, "old"),
+      listed: 999_999_999_999_999,
+    },
+    advance(4, 5),
+  ],
+  [
+    "takes over from a number that a run may have written, however often it was started",
+    { record: record(4, "old"), seen: seen(900_000_000, "other"), takeover: "t1 new" },
+    advance(900_000_000, 900_000_001, "Takeover"),
+  ],
+  [
     "sends a takeover again that it recorded and is not there",
     {
       record: { ...record(10, "new"), takeover: "t1 new" },

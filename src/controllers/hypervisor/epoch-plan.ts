@@ -48,14 +48,30 @@ export type EpochPlan =
       readonly number: number;
       readonly why: "Start" | "Missing" | "Takeover";
     }
-  | { readonly do: "observe"; readonly why: "Superseded" | "PlaceChanged" };
+  | { readonly do: "observe"; readonly why: "Superseded" | "PlaceChanged" }
+  /** What is shown is no epoch of this installation. Nothing is concluded from it or kept of it. */
+  | { readonly do: "refuse"; readonly seen: EpochView };
+
+/**
+ * Each start counts one. What is so far ahead of the record, no run wrote; and a takeover that
+ * counted on from there would soon come to numbers that no hypervisor can show.
+ */
+const aheadMax = 1_000_000_000;
 
 /** Whether this run may act on a hypervisor, and what it writes there first. Pure. */
 export function planEpoch(input: EpochInput): EpochPlan {
   const { record, seen } = input;
+  if (seen !== undefined && !guard("epoch-plausible", isPlausible(record, seen))) {
+    return { do: "refuse", seen };
+  }
   if (isTakeover(input)) return planTakeover(input);
   if (isElsewhere(input)) return { do: "observe", why: "PlaceChanged" };
   if (othersEpoch(input) !== undefined) return { do: "observe", why: "Superseded" };
+  return planOwn(input);
+}
+
+function planOwn(input: EpochInput): EpochPlan {
+  const { record, seen } = input;
   const recorded = record?.number ?? 0;
   // Only a run that was never superseded writes a missing epoch again.
   if (seen === undefined || seen.number < recorded) return planMissing(input);
@@ -74,6 +90,7 @@ export function othersEpoch({ record, observing, seen, listed }: Shown): EpochVi
   // The first of equal numbers is taken: the list does not show who wrote it.
   return [seen, observing?.newest, inList]
     .filter((epoch) => epoch !== undefined)
+    .filter((epoch) => isPlausible(record, epoch))
     .filter((epoch) => isOthers(record, epoch))
     .toSorted((left, right) => right.number - left.number)[0];
 }
@@ -104,6 +121,10 @@ function isOthers(record: EpochRecord | undefined, { number, run }: EpochView): 
   if (!isNewest || record === undefined) return !isNewest;
   const isRecorded = number < record.number || run === undefined || run === record.run;
   return !guard("epoch-of-recorded-run", isRecorded);
+}
+
+function isPlausible(record: EpochRecord | undefined, { number }: EpochView): boolean {
+  return number - (record?.number ?? 0) <= aheadMax;
 }
 
 /** The hypervisor shows none, or an older one: what this run recorded never arrived, or is gone. */

@@ -51,7 +51,8 @@ export async function writeObserving(
     const { [systemId]: old = {} } = observing;
     const shown = { record: records[systemId], observing: old, seen: found.newest };
     const { elsewhere = old.elsewhere } = found;
-    const newest = othersEpoch(shown);
+    // As it is read back.
+    const newest = epochOf(othersEpoch(shown));
     const next = {
       ...(newest === undefined ? {} : { newest }),
       ...(elsewhere === undefined ? {} : { elsewhere }),

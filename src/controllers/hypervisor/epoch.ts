@@ -63,6 +63,8 @@ export type Standing =
        * when something changes.
        */
       readonly retryAtMs?: number;
+      /** The same moment by the clock on the wall, for people. */
+      readonly nextRetryMs?: number;
       /** How often in a row it could not be written. */
       readonly attempts: number;
     };
@@ -152,6 +154,8 @@ async function decide(
   switch (plan.do) {
     case "act":
       return { is: "acting", number: plan.number };
+    case "refuse":
+      return refused(hypervisor, plan.seen);
     case "observe":
       return observe(hypervisor, deps, { ...deciding, plan, input });
     case "advance":
@@ -237,7 +241,7 @@ async function advance(
     const newest = othersEpoch({ record: next, seen });
     if (newest !== undefined) await writeObserving(client, systemId, { newest });
     const plan = { why: "Superseded", run: run.id, seen } as const;
-    return { ...observingAs(hypervisor, plan, seen), retryAtMs: clock.monotonicMs() };
+    return { ...observingAs(hypervisor, plan, seen), ...retryIn(0, clock) };
   }
   return unwritten(hypervisor, failureOf(advanced), { old, clock });
 }
@@ -295,8 +299,28 @@ function unwritten(
   const before = old?.standing.is === "observing" ? old.standing.attempts : 0;
   const attempts = before + 1;
   const trouble = { reason, failure: { ...failure, message } };
-  const retryAtMs = clock.monotonicMs() + epochRetryMs(category, attempts);
-  return { is: "observing", trouble, retryAtMs, attempts };
+  const retry = retryIn(epochRetryMs(category, attempts), clock);
+  return { is: "observing", trouble, ...retry, attempts };
+}
+
+function retryIn(
+  waitMs: number,
+  clock: Clock,
+): Pick<Standing & { is: "observing" }, "retryAtMs" | "nextRetryMs"> {
+  return { retryAtMs: clock.monotonicMs() + waitMs, nextRetryMs: clock.nowMs() + waitMs };
+}
+
+/** It ends when the list shows another number: no takeover would help. */
+function refused({ metadata }: Hypervisor, { number, shownBy = "it" }: EpochView): Standing {
+  const category = "ConflictingController";
+  const failure: Failure = {
+    category,
+    message:
+      `The Hypervisor ${metadata.name ?? ""} is only observed, because its epoch ${number} is so ` +
+      "high that no run of this installation can have written it.",
+    remedy: `Remove ${shownBy} on the hypervisor. Berth goes on by itself.`,
+  };
+  return { is: "observing", trouble: { reason: failureReasons[category], failure }, attempts: 0 };
 }
 
 function observingAs(

@@ -139,7 +139,7 @@ function observedFailure(
   { nowMs, old }: { readonly nowMs: number; readonly old: HypervisorFailure | undefined },
 ): Pick<HypervisorStatus, "failure"> {
   if (standing?.is !== "observing") return {};
-  const { trouble, retryAtMs: nextRetryMs } = standing;
+  const { trouble, nextRetryMs } = standing;
   const attempts = Math.max(1, standing.attempts);
   return { failure: describeFailure(trouble.failure, { nowMs, old, attempts, nextRetryMs }) };
 }

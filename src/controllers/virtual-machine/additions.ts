@@ -1,5 +1,5 @@
 import type { ClaimSpec } from "../../api/index.ts";
-import type { Draft, Machine, NetworkShape } from "../../hypervisor/index.ts";
+import type { Draft, Failure, Machine, NetworkShape } from "../../hypervisor/index.ts";
 import type { Outcome } from "../../runtime/index.ts";
 import { combined } from "../failures/index.ts";
 import { failVm } from "./failing.ts";
@@ -16,22 +16,29 @@ export async function refuseAdditions(
   turn: ConnectedTurn,
   declared: Declared,
 ): Promise<Outcome | undefined> {
+  const findings = await additionFindings(turn, declared);
+  if (findings.length === 0) return undefined;
+  releaseSlots(turn);
+  return failVm(turn, combined(findings));
+}
+
+/** What is wrong with what an edit adds. */
+export async function additionFindings(
+  turn: ConnectedTurn,
+  declared: Declared,
+): Promise<readonly Failure[]> {
   const { claim, seen, memory, driver, vm } = turn;
-  if (claim === undefined || seen?.at !== "ours" || declared.isDeleting) return undefined;
+  if (claim === undefined || seen?.at !== "ours" || declared.isDeleting) return [];
   // What was changed by hand is put back as it was, and that was there once.
-  if (!claim.spec.everExisted || !declared.isEdited) return undefined;
+  if (!claim.spec.everExisted || !declared.isEdited) return [];
   const declaration = declarationOf(vm);
-  if (memory.additions === declaration) return undefined;
+  if (memory.additions === declaration) return [];
   const kept = keptDisks(turn).map(({ disk }) => disk);
   const draft = additionsOf(declared, { claim: claim.spec, machine: seen.machine, kept });
-  if (draft === undefined) return undefined;
+  if (draft === undefined) return [];
   const { findings } = await driver.preflight(draft);
-  if (findings.length > 0) {
-    releaseSlots(turn);
-    return failVm(turn, combined(findings));
-  }
-  memory.additions = declaration;
-  return undefined;
+  if (findings.length === 0) memory.additions = declaration;
+  return findings;
 }
 
 interface Standing {

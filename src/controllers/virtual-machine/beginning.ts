@@ -6,6 +6,8 @@ import { declarationOf, writeView, type ConnectedTurn, type Turn } from "./turn.
 const slotMs = 30_000;
 /** Nobody moves up in a line by looking; this often it is looked at all the same. */
 const lookInLineMs = 5 * 60_000;
+/** A short wait is told to nobody, as it would cost a write. One that lasts longer is. */
+const tellInLineMs = 10_000;
 
 /** A failure rests, or its turn at a slot has not come. */
 export function stillWaits(turn: Turn): Outcome | undefined {
@@ -40,7 +42,12 @@ export async function waitInLine(turn: ConnectedTurn, name: string): Promise<Out
   memory.line = { sinceMs: deps.clock.monotonicMs(), declaration: declarationOf(turn.vm) };
   const waitingFor = { kind: "Slot", name } as const;
   await writeView(turn, { state: { is: "waiting", waitingFor } }, "progress");
-  return again("Slot", slotMs);
+  return again("Slot", isToldOfLine(turn) ? slotMs : tellInLineMs);
+}
+
+/** Whether the status says that it waits in line, and not what it did before. */
+function isToldOfLine({ vm }: Turn): boolean {
+  return vm.status?.waitingFor?.kind === "Slot";
 }
 
 /** How long a failure still waits for its retry, unless the world has changed since. */
@@ -53,7 +60,7 @@ function isInLine(turn: Turn): boolean {
   const { line } = turn.memory;
   if (line === undefined || line.declaration !== declarationOf(turn.vm)) return false;
   const waitedMs = turn.deps.clock.monotonicMs() - line.sinceMs;
-  return isInSomeLine(turn) && waitedMs < lookInLineMs;
+  return isInSomeLine(turn) && waitedMs < (isToldOfLine(turn) ? lookInLineMs : tellInLineMs);
 }
 
 /** Whether it waits for slots that were not offered to it yet. */

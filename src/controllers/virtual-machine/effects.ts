@@ -18,7 +18,7 @@ import { closeAllocation, recordAllocation, withAllocation } from "./allocation.
 import { endBeginning, waitInLine } from "./beginning.ts";
 import { failVm, holdFailed } from "./failing.ts";
 import { withoutStep, withRecent, type RecentStep } from "./flapping.ts";
-import { recordNoWorker, subjectOf, waitBlocked, waitForTask } from "./settling.ts";
+import { failOperation, noteEnd, subjectOf, waitBlocked, waitForTask } from "./settling.ts";
 import { slotsOf, traitsOf, type Step } from "./steps.ts";
 import { stopFlapping } from "./stop-flapping.ts";
 import { lastDone, writeView, type ConnectedTurn } from "./turn.ts";
@@ -129,13 +129,15 @@ async function conclude(turn: ConnectedTurn, step: Step, performed: Performed): 
       return waitForFence(turn);
     case "blocked":
       return again("Blocked", performed.waitMs);
+    case "unreported":
+      return failOperation(turn, performed.before);
     case "unprepared":
       return failVm(turn, performed.failure, { step: step.name });
     case "vain":
       turn.operation = undefined;
       return failVm(turn, performed.failure, { step: step.name, isOver: true });
     case "performed":
-      turn.operation = { ...performed, isNew: false };
+      turn.operation = performed;
       return concludeBegun(turn, performed);
   }
 }
@@ -167,10 +169,9 @@ async function concludeBegun(turn: ConnectedTurn, { record, settlement }: Begun)
     case "running":
       return waitForTask(turn, record, settlement.task);
     case "blocked":
-      return waitBlocked(turn, record, settlement.waitsFor);
+      return waitBlocked(record);
     case "failed":
-      if (settlement.leaves === "Husk") await recordNoWorker(turn, record);
-      return failVm(turn, settlement.failure, { step: record.step, tried: record.key });
+      return failOperation(turn, { record, settlement });
     case "sending":
     case "unconfirmed":
     case "unseen":
@@ -178,7 +179,7 @@ async function concludeBegun(turn: ConnectedTurn, { record, settlement }: Begun)
       return again("UnknownOutcome", lookMs);
     case "ended":
     case "ignored":
-      turn.memory.endedAt = turn.connection.inventory;
+      noteEnd(turn, { record, settlement });
       return again(record.step, settlement.is === "ended" && isFenced(settlement) ? fencedMs : 0);
   }
 }

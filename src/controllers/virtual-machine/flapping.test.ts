@@ -22,6 +22,8 @@ const minuteMs = 60_000;
 // The operation of a power step is not looked into.
 const operation = { kind: "powerOn" } as unknown as Operation;
 const step = (name: StepName): Step => ({ name, operation, intent: name });
+/** It belongs to the creation of the VM. */
+const firstStart: Step = { ...step("Start"), fields: [] };
 const setting = (...fields: string[]): Step => {
   const changed = { kind: "configure", shape: {} } as unknown as Operation;
   return { name: "Configure", operation: changed, intent: "Configure", fields };
@@ -71,6 +73,19 @@ const flaps: readonly (readonly [string, VirtualMachine, Step, boolean])[] = [
   ["three starts within ten minutes", after(starts(9, 5, 1)), step("Start"), true],
   ["two starts", after(starts(5, 1)), step("Start"), false],
   ["three starts, the first of them long ago", after(starts(11, 5, 1)), step("Start"), false],
+  [
+    "three starts within ten minutes, needed later",
+    after(starts(14, 9.5, 4.9)),
+    step("Start"),
+    true,
+  ],
+  ["three starts within ten minutes, long ago", after(starts(30, 25, 21)), step("Start"), false],
+  [
+    "the start that ends the creation, and two that put it right",
+    after([[firstStart, 7], ...starts(4, 1)]),
+    step("Start"),
+    false,
+  ],
   ["another step than the three", after(starts(9, 5, 1)), step("Shutdown"), false],
   ["an edit since", edited(after(starts(9, 5, 1))), step("Start"), false],
   [

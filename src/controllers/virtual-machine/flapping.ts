@@ -62,14 +62,26 @@ export function flapOf(vm: VirtualMachine, step: Step, nowMs: number): Flap | un
   const declaration = declarationDigest(vm);
   const found = (vm.status?.recentSteps ?? [])
     .filter((past) => past.declaration === declaration && isFor(step, past))
-    .filter(({ times }) => {
-      // A clock that was set back must not make old steps count for ever.
-      const near = times.filter((at) => Math.abs(nowMs - Date.parse(at)) < windowMs);
-      return near.length >= timesMax;
-    });
+    .filter(({ times }) =>
+      isOften(
+        times.map((at) => Date.parse(at)),
+        nowMs,
+      ),
+    );
   // What it is switched off for comes first: that it is switched off follows from it.
   const needed = found.filter(({ step: past }) => past !== countedName(step.name));
   return flapAmong(needed) ?? flapAmong(found);
+}
+
+/**
+ * The window is across the steps themselves: how soon the last of them was undone depends on the
+ * other side. A clock that was set back must not make old steps count for ever.
+ */
+function isOften(timesMs: readonly number[], nowMs: number): boolean {
+  if (timesMs.length < timesMax) return false;
+  const lastMs = Math.max(...timesMs);
+  const isDense = lastMs - Math.min(...timesMs) < windowMs;
+  return isDense && Math.abs(nowMs - lastMs) < windowMs;
 }
 
 /** A conflict that was reported stays one until the declaration changes or a person asks again. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Claim } from "../../api/index.ts";
-import type { InventoryMachine, Machine, Seen } from "../../hypervisor/index.ts";
+import type { InventoryMachine, Machine, Mark, Seen } from "../../hypervisor/index.ts";
 import { identityOf } from "../claims/index.ts";
 import type { Desired } from "./desired.ts";
 import { findMadeElsewhere } from "./made-elsewhere.ts";
@@ -14,16 +14,19 @@ interface Stage {
   readonly seen?: Readonly<Record<string, Seen["at"]>>;
   /** Of what is foreign: it was released, and has this identity. */
   readonly released?: string;
+  /** Of what is foreign: its marker, and its SMBIOS UUID. */
+  readonly marked?: { readonly mark: Partial<Mark>; readonly identity: string };
   readonly claims?: Readonly<Record<string, Claim["spec"]["state"]>>;
   /** The id that the driver proposes. */
   readonly free?: string;
 }
 
 const creationTimestamp = "2026-01-02T03:04:05Z";
+const owner = { namespace: "default", name: "web" };
 const desired: Desired = { shape: { name: "web" }, disks: [] };
 
 /** A turn as far as a search needs it; with what was observed. */
-function stage({ rows, seen = {}, released, claims = {}, free = "900" }: Stage): {
+function stage({ rows, seen = {}, released, marked, claims = {}, free = "900" }: Stage): {
   readonly turn: ConnectedTurn;
   readonly observed: string[];
 } {
@@ -36,7 +39,7 @@ function stage({ rows, seen = {}, released, claims = {}, free = "900" }: Stage):
     observe: ({ externalId }: Machine) => {
       observed.push(externalId);
       const at = seen[externalId] ?? "absent";
-      const machine = { externalId, node: "n1", identity: released };
+      const machine = { externalId, node: "n1", identity: released, ...marked };
       const reason = released === undefined ? "Stranger" : "Released";
       const lock = { state: "Held", detail: "create" };
       return Promise.resolve({ at, machine, reason, lock, failure: { category: "NetworkError" } });
@@ -45,7 +48,7 @@ function stage({ rows, seen = {}, released, claims = {}, free = "900" }: Stage):
   const ledger = {
     installation: "i",
     idsOn: () => Object.keys(claims),
-    draft: (reservation: object) => reservation,
+    draft: (reservation: object) => ({ ...reservation, installation: "i", owner }),
     known: (_system: string, id: string) => claims[id] && { spec: { state: claims[id] } },
   };
   const vm = {
@@ -122,5 +125,69 @@ describe("a VM that another run of this installation created for the object", ()
     const own = stage({ rows: [], free: "100" });
     assert.deepEqual(await proposeId(own.turn, desired, []), { ok: true, value: "100" });
     assert.deepEqual(own.observed, []);
+  });
+});
+
+describe("a VM that this installation created for an earlier object of the same name", () => {
+  const rows = [{ externalId: "102", name: "web" }];
+  const seen = { "102": "foreign" } as const;
+  const mark = {
+    state: "Owned",
+    installation: "i",
+    owner,
+    identity: "earlier",
+    externalId: "102",
+  } as const;
+  const find = (scene: Partial<Stage>): ReturnType<typeof findMadeElsewhere> => {
+    return findMadeElsewhere(stage({ rows, seen, ...scene }).turn, desired);
+  };
+
+  it("keeps a second one from being created where no Claim knows it", async () => {
+    const marked = { mark, identity: "earlier" };
+    const found = await find({ marked });
+    assert.equal(found.is, "lost");
+    assert.match(JSON.stringify(found), /IdentityConflict.*VM 102 on n1 of h for default.web/);
+    assert.equal((await find({ marked, claims: { "102": "Quarantined" } })).is, "lost");
+    assert.deepEqual(await find({ marked, claims: { "102": "Released" } }), { is: "nothing" });
+  });
+
+  it("is not overlooked among many of its name: where they are too many, nothing is created", async () => {
+    const namesakes = Array.from({ length: 65 }, (_, index) => {
+      return { externalId: String(200 + index), name: "web" };
+    });
+    const marked = { mark: { ...mark, externalId: "263" }, identity: "earlier" };
+    const many = { rows: namesakes.slice(0, 64), seen: { "263": "foreign" }, marked } as const;
+    assert.equal((await find(many)).is, "lost");
+    assert.equal((await find({ ...many, rows: namesakes, seen: {} })).is, "failed");
+  });
+
+  it("is found by the name of the object too, where the declared name of the VM is another", async () => {
+    const { turn } = stage({ rows, seen, marked: { mark, identity: "earlier" } });
+    const found = await findMadeElsewhere(turn, { ...desired, shape: { name: "other" } });
+    assert.equal(found.is, "lost");
+  });
+
+  it("is none that is a copy, was released, or belongs to somebody else", async () => {
+    const others = [
+      { mark, identity: "another" },
+      { mark: { ...mark, externalId: "101" }, identity: "earlier" },
+      { mark: { ...mark, state: "Released" }, identity: "earlier" },
+      { mark: { ...mark, installation: "j" }, identity: "earlier" },
+      { mark: { ...mark, owner: { ...owner, namespace: "team" } }, identity: "earlier" },
+      { mark: { ...mark, owner: { ...owner, name: "db" } }, identity: "earlier" },
+    ] as const;
+    for (const marked of others) {
+      assert.deepEqual(await find({ marked }), { is: "nothing" }, JSON.stringify(marked));
+    }
+  });
+
+  it("does not keep the VM of this very object from being taken over", async () => {
+    const both = [...rows, { externalId: "103", name: "web" }];
+    const found = await find({
+      rows: both,
+      seen: { ...seen, "103": "ours" },
+      marked: { mark, identity: "earlier" },
+    });
+    assert.deepEqual(found, { is: "vm", reservation: { externalId: "103", node: "n1" } });
   });
 });

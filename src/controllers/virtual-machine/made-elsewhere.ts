@@ -12,8 +12,8 @@ import type { Desired } from "./desired.ts";
 import { reservationOf } from "./look-ahead.ts";
 import type { ConnectedTurn } from "./turn.ts";
 
-/** Each costs a read: so many VMs with one name are not looked through. */
-const candidatesMax = 8;
+/** Each costs a read: more VMs with one name are not looked through, and nothing is created. */
+const candidatesMax = 64;
 
 /**
  * A VM that another run of this installation created for the object: the original, or a copy that
@@ -24,6 +24,11 @@ export type MadeElsewhere =
   | { readonly is: "vm"; readonly reservation: Pick<Reservation, "externalId" | "node"> }
   /** That run released it too. It is taken back by the rules of a takeover. */
   | { readonly is: "released"; readonly reservation: Pick<Reservation, "externalId" | "node"> }
+  /**
+   * This installation created one for an object of this name, and no Claim knows it: the data of
+   * Berth is older than that VM. It is another object's, or nobody can tell; and it is there.
+   */
+  | { readonly is: "lost"; readonly failure: Failure }
   /** It is being created at this moment. */
   | { readonly is: "locked"; readonly lock: Lock }
   | { readonly is: "failed"; readonly failure: Failure };
@@ -42,29 +47,43 @@ export async function findMadeElsewhere(
   turn: ConnectedTurn,
   desired: Desired,
 ): Promise<MadeElsewhere> {
-  const rows = candidates(turn, desired).slice(0, candidatesMax);
+  const rows = candidates(turn, desired);
+  if (!guard("made-elsewhere-all-read", rows.length <= candidatesMax)) {
+    return { is: "failed", failure: tooManyFailure(turn, rows.length) };
+  }
   const found: Found[] = [];
   for (const row of rows) {
     const seen = await lookAt(turn, desired, row);
     if ("machine" in seen) found.push(seen);
     else if (seen.is !== "nothing") return seen;
   }
-  const [first] = found;
-  if (first === undefined) return { is: "nothing" };
-  if (!guard("made-elsewhere-once", found.length === 1)) {
-    const machines = found.map(({ machine }) => machine);
+  return foundOf(turn, found);
+}
+
+interface Found {
+  readonly is: "vm" | "released" | "lost";
+  readonly machine: Machine;
+}
+
+type Look = Found | Exclude<MadeElsewhere, { is: Found["is"] }>;
+
+/** What was created for this very object comes first: then nothing is created beside the others. */
+function foundOf(turn: ConnectedTurn, found: readonly Found[]): MadeElsewhere {
+  const own = found.flatMap(({ is, machine }) => (is === "lost" ? [] : [{ is, machine }]));
+  const [first] = own;
+  if (first === undefined) return lostFound(turn, found);
+  if (!guard("made-elsewhere-once", own.length === 1)) {
+    const machines = own.map(({ machine }) => machine);
     return { is: "failed", failure: severalFailure(turn, machines) };
   }
   const { externalId, node } = first.machine;
   return { is: first.is, reservation: { externalId, node } };
 }
 
-interface Found {
-  readonly is: "vm" | "released";
-  readonly machine: Machine;
+function lostFound(turn: ConnectedTurn, [lost]: readonly Found[]): MadeElsewhere {
+  if (lost === undefined) return { is: "nothing" };
+  return { is: "lost", failure: lostFailure(turn, lost.machine) };
 }
-
-type Look = Found | Exclude<MadeElsewhere, { is: Found["is"] }>;
 
 /** Its marker, its SMBIOS UUID and its id have to be those that this object's VM would have. */
 export async function lookAt(
@@ -82,15 +101,43 @@ export async function lookAt(
       return { is: "failed", failure: seen.failure };
     case "opaque":
       return seen.lock.state === "Dead" ? { is: "nothing" } : { is: "locked", lock: seen.lock };
-    case "foreign": {
-      const machine = releasedOf(draft, seen);
-      return machine === undefined
-        ? { is: "nothing" }
-        : provenMade(turn, draft, { is: "released", machine });
-    }
+    case "foreign":
+      return lookAtForeign(turn, draft, seen);
     case "absent":
       return { is: "nothing" };
   }
+}
+
+async function lookAtForeign(
+  turn: ConnectedTurn,
+  draft: ClaimSpec,
+  seen: ForeignSeen,
+): Promise<Look> {
+  const released = releasedOf(draft, seen);
+  if (released !== undefined) return provenMade(turn, draft, { is: "released", machine: released });
+  const lost = lostOf(draft, seen);
+  const isFree = guard("one-vm-for-a-name", lost === undefined);
+  return isFree || lost === undefined ? { is: "nothing" } : { is: "lost", machine: lost };
+}
+
+/**
+ * A VM that this installation created for an object of this name, other than this one. A copy of it
+ * is not meant: its id or its SMBIOS UUID is not the one in the marker. Pure.
+ */
+export function lostOf(
+  { installation, owner }: ClaimSpec,
+  { machine }: Pick<ForeignSeen, "machine">,
+): Machine | undefined {
+  const mark = machine?.mark;
+  if (machine === undefined || mark?.state !== "Owned") return undefined;
+  const isOurs = mark.installation === installation;
+  const isOwners = mark.owner.namespace === owner.namespace && mark.owner.name === owner.name;
+  const isNoCopy = mark.externalId === machine.externalId && mark.identity === machine.identity;
+  const isIt =
+    guard("lost-vm-of-installation", isOurs) &&
+    guard("lost-vm-of-owner", isOwners) &&
+    guard("lost-vm-no-copy", isNoCopy);
+  return isIt ? machine : undefined;
 }
 
 /**
@@ -143,7 +190,8 @@ function candidates(turn: ConnectedTurn, { shape }: Desired): InventoryMachine[]
     .filter(({ kind }) => kind === "Machine")
     .filter(({ externalId, name }) => {
       // The name of a new VM is not in the list at once.
-      return ids.includes(externalId) || name === undefined || name === shape.name;
+      const isNamed = name === undefined || name === shape.name || name === vm.metadata.name;
+      return isNamed || ids.includes(externalId);
     })
     .filter(({ externalId }) => {
       // Nothing was sent under an id that is only reserved: what exists there, another run created.
@@ -155,6 +203,32 @@ function candidates(turn: ConnectedTurn, { shape }: Desired): InventoryMachine[]
 /** What was released is taken back by its own rules. */
 function isNobodys(claim: Claim | undefined): boolean {
   return claim === undefined || claim.spec.state === "Quarantined";
+}
+
+function lostFailure({ connection, vm }: ConnectedTurn, { externalId, node }: Machine): Failure {
+  const { namespace = "", name = "" } = vm.metadata;
+  return {
+    category: "IdentityConflict",
+    message:
+      `This installation created the VM ${externalId} on ${node} of ${connection.name} for ` +
+      `${namespace}/${name}, and no Claim knows it. Berth's data is probably older than that VM: ` +
+      "it was rolled back or restored. No second VM is created.",
+    remedy:
+      `To go on with that VM, declare adopt: IfPresent and externalId: "${externalId}". If nobody ` +
+      `needs it, remove it on the hypervisor, or run berth orphans destroy ${externalId} once it ` +
+      "is listed there. Or give this object another name. Berth goes on by itself.",
+  };
+}
+
+function tooManyFailure({ connection, vm }: ConnectedTurn, count: number): Failure {
+  const { namespace = "", name = "" } = vm.metadata;
+  return {
+    category: "IdentityConflict",
+    message:
+      `${count} VMs on ${connection.name} have the name of ${namespace}/${name} or none, and no ` +
+      `Claim knows them. Berth reads ${candidatesMax} at most to find out whether one is its own.`,
+    remedy: "Give this object another name, or those VMs. Berth goes on by itself.",
+  };
 }
 
 function severalFailure({ connection, vm }: ConnectedTurn, found: readonly Machine[]): Failure {

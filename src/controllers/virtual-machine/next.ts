@@ -126,6 +126,8 @@ export interface PlanInput {
   readonly isPowerUnasked?: boolean;
   /** What was done last and ended well, as far as the record tells. */
   readonly lastDone?: DoneOperation | undefined;
+  /** What was done before the operation of the record, whatever became of that one. */
+  readonly doneBefore?: Pick<DoneOperation, "step"> | undefined;
   /** By what a reservation that is still empty was told to be ours. */
   readonly huskHints?: Pick<ClearHusk, "sinceMs" | "workerNeverStarted" | "clonedFrom">;
   /** Empty reservations that it gave up before, and that may still be there. */

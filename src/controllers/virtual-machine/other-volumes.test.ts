@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { ClaimSpec } from "../../api/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
-import { hiddenFailure, otherVolumesAfter, type Listing } from "./other-volumes.ts";
+import { hiddenFailure, isBelievedGone, otherVolumesAfter, type Listing } from "./other-volumes.ts";
 
 const minute = 60_000;
 const startMs = Date.UTC(2026, 0, 2);
@@ -10,6 +10,8 @@ const at = (minutes: number): string => formatTime(startMs + minutes * minute);
 
 const seen = { id: "zfs:vm-310-disk-0", seenAt: at(-60) };
 const hidden = { ...seen, missingSince: at(0) };
+/** Only its name is remembered. */
+const gone = { id: seen.id, missingSince: at(0) };
 const listing: Listing = {
   listed: [],
   takes: [],
@@ -47,10 +49,28 @@ const cases: readonly Case[] = [
     after: [hidden],
   },
   {
-    reason: "it is believed to be gone after ten minutes",
+    reason: "it is believed to be gone after ten minutes, and its name is remembered",
     known: [hidden],
     listing: { nowMs: startMs + 10 * minute },
-    after: [],
+    after: [gone],
+  },
+  {
+    reason: "what is believed to be gone is so after an outage, and by a list that is not complete",
+    known: [gone],
+    listing: { nowMs: startMs + 60 * minute, countedFromMs: Infinity, isComplete: false },
+    after: [gone],
+  },
+  {
+    reason: "what was believed to be gone and is listed again is there",
+    known: [gone],
+    listing: { nowMs: startMs + 60 * minute, listed: [seen.id] },
+    after: [{ id: seen.id, seenAt: at(60) }],
+  },
+  {
+    reason: "one of which 0.1 did not write when it was seen is waited for like others",
+    known: [{ id: seen.id }],
+    listing: {},
+    after: [{ id: seen.id, seenAt: at(0), missingSince: at(0) }],
   },
   {
     reason: "an absence that nobody watched begins anew",
@@ -68,7 +88,7 @@ const cases: readonly Case[] = [
     reason: "a person says that what is not listed is gone",
     known: [seen, hidden],
     listing: { isAsked: true },
-    after: [],
+    after: [gone, gone],
   },
   {
     reason: "and not that what is listed is",
@@ -100,5 +120,7 @@ describe("the volumes of others after one more list", () => {
   it("keep a VM from being created while one of them is only missing", () => {
     assert.equal(hiddenFailure("310", [seen]), undefined);
     assert.equal(hiddenFailure("310", [seen, hidden])?.category, "OrphanedVolumes");
+    assert.equal(hiddenFailure("310", [seen, gone]), undefined);
+    assert.deepEqual([seen, hidden, gone].map(isBelievedGone), [false, false, true]);
   });
 });

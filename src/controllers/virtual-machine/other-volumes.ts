@@ -25,38 +25,58 @@ export interface Listing {
 
 /**
  * The volumes of others under an id after one more list. One that is not listed any more may only
- * be hidden: it is believed to be gone when complete lists did not show it for ten minutes. Pure.
+ * be hidden: it is believed to be gone when complete lists did not show it for ten minutes. Its
+ * name is remembered all the same: a storage may be mounted after hours, and a volume of ours that
+ * got the name meanwhile would then be a person's. Pure.
  */
 export function otherVolumesAfter(known: OtherVolumes, listing: Listing): OtherVolumes {
   const { takes, nowMs } = listing;
   const there = new Set(listing.listed);
   const kept = known
     .filter(({ id }) => !takes.includes(id))
-    .flatMap((volume) => (there.has(volume.id) ? [present(volume)] : hidden(volume, listing)));
+    .map((volume) => (there.has(volume.id) ? present(volume, nowMs) : hidden(volume, listing)));
   const names = new Set(known.map(({ id }) => id));
   const added = [...there].filter((id) => !names.has(id) && !takes.includes(id));
   return [...kept, ...added.map((id) => ({ id, seenAt: formatTime(nowMs) }))];
 }
 
-function present({ missingSince: _since, ...volume }: OtherVolumes[number]): OtherVolumes[number] {
-  return volume;
+type OtherVolume = OtherVolumes[number];
+
+function present({ id, seenAt }: OtherVolume, nowMs: number): OtherVolume {
+  return { id, seenAt: seenAt ?? formatTime(nowMs) };
 }
 
-function hidden(volume: OtherVolumes[number], listing: Listing): OtherVolumes {
+function hidden(volume: OtherVolume, listing: Listing): OtherVolume {
   const { isComplete, isAsked, nowMs, countedFromMs } = listing;
-  if (!guard("absence-in-whole-list", isComplete)) return [present(volume)];
-  if (isAsked) return [];
+  if (isBelievedGone(volume)) return volume;
+  if (!guard("absence-in-whole-list", isComplete)) return present(volume, nowMs);
+  if (isAsked) return gone(volume, nowMs);
   const sinceMs = Date.parse(volume.missingSince ?? "");
   // Also where it is not a time at all.
   if (!guard("absence-counted-from-sight", sinceMs >= countedFromMs)) {
-    return [{ ...volume, missingSince: formatTime(nowMs) }];
+    return { ...present(volume, nowMs), missingSince: formatTime(nowMs) };
   }
-  return guard("absence-long-enough", nowMs - sinceMs >= absenceMs) ? [] : [volume];
+  const isLong = nowMs - sinceMs >= absenceMs;
+  return guard("absence-long-enough", isLong) ? gone(volume, nowMs) : volume;
+}
+
+function gone({ id, missingSince }: OtherVolume, nowMs: number): OtherVolume {
+  return { id, missingSince: missingSince ?? formatTime(nowMs) };
+}
+
+/**
+ * Whether only the name of a volume is remembered: it does not keep the VM from being created. No
+ * time says that somebody saw it, which tells it from one that is still waited for.
+ */
+export function isBelievedGone({ seenAt, missingSince }: OtherVolume): boolean {
+  return missingSince !== undefined && seenAt === undefined;
 }
 
 /** What keeps the VM from being created though no list shows it. */
 export function hiddenFailure(externalId: string, volumes: OtherVolumes): Failure | undefined {
-  const missing = volumes.filter(({ missingSince }) => missingSince !== undefined);
+  const missing = volumes.filter((volume) => {
+    return volume.missingSince !== undefined && !isBelievedGone(volume);
+  });
   if (missing.length === 0) return undefined;
   return {
     category: "OrphanedVolumes",

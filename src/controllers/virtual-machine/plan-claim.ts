@@ -10,6 +10,7 @@ import { formatTime } from "../../kernel/clock.ts";
 import { guard } from "../../kernel/guard.ts";
 import { jsonEqual } from "../../kernel/json.ts";
 import type { Declared, PlanInput } from "./next.ts";
+import { isBelievedGone } from "./other-volumes.ts";
 import {
   isInPlace,
   isMadeAnew,
@@ -143,7 +144,10 @@ export function namedVolumes(
     const seen = machine.volumes.find(({ id }) => id === volume.id);
     return seen === undefined || (isOfVm(volume) && isStillThat(volume, seen));
   });
-  const isFromMarker = volumes.length === 0;
+  // One that is reserved for a VM that existed before has no volumes, because nobody recorded any.
+  const isFromMarker =
+    volumes.length === 0 &&
+    guard("orphan-claim-from-marker", claim.state === "Reserved" && claim.everExisted);
   const added = machine.volumes
     .filter(({ id, isOwn }) => isOwn && !volumes.some((volume) => volume.id === id))
     .filter(({ role, disk }) => role !== "Disk" || disk !== undefined)
@@ -171,7 +175,10 @@ function othersChange(
     const isListed = leftovers?.some(({ volume }) => volume === id) === true;
     return isUnknown || isListed || machine.volumes.some((volume) => volume.id === id);
   };
-  const kept = known.filter(({ id }) => !isOurs(id) && isThere(id));
+  // The name of one that is only believed to be gone is remembered as long as the VM exists.
+  const kept = known.filter((one) => {
+    return isBelievedGone(one) || (!isOurs(one.id) && isThere(one.id));
+  });
   const strangers = machine.volumes
     .filter(({ id }) => !isOurs(id) && !kept.some((one) => one.id === id))
     .filter((seen) => seen.isOwn && (seen.disk !== undefined || seen.slot !== undefined))
@@ -197,13 +204,13 @@ function knownVolumes(input: PlanInput, claim: ClaimSpec, machine: Machine): Cla
   const { volumes: old = [] } = claim;
   const said = onDeleteSaid(declared, claim);
   const grounds = { ...input, ...declared };
-  const anew = machine.volumes.filter((seen) => isMadeAnew(claim, seen));
+  const anew = machine.volumes.filter((seen) => isMadeAnew(grounds, { claim, machine }, seen));
   const kept = old.flatMap((volume): ClaimVolume[] => {
     const seen = machine.volumes.find(({ id }) => id === volume.id);
     // What was in its memory goes with every resume, and gets another name with every suspend.
     if (volume.role === "State" && seen?.role !== "State") return [];
     if (seen === undefined) return [volume];
-    return anew.includes(seen) ? [] : [described(asSeen(volume, seen, claim), said)];
+    return anew.includes(seen) ? [] : [described(asSeen(volume, seen), said)];
   });
   const taken = Object.values(declared.takes ?? {});
   const added = machine.volumes
@@ -247,7 +254,9 @@ function judged(
       const { madeBy, was } = judgement;
       const before = at.claim.volumes?.find(({ id }) => id === was.at(-1));
       const onDelete = before?.onDelete;
-      const proof = staysFollowed(at.claim, seen) ? "Followed" : judgement.proof;
+      const isFollowedOnly =
+        staysFollowed(at.claim, seen) || hasStrangersName(at.claim, judgement, seen);
+      const proof = isFollowedOnly ? "Followed" : judgement.proof;
       const more = { ...(onDelete && { onDelete }), ...(madeBy && { madeBy }) };
       return { entries: [{ ...entry, ...more, proof }], was };
     }
@@ -270,6 +279,21 @@ function staysFollowed({ volumes = [], allocation }: ClaimSpec, { disk }: SeenVo
   });
 }
 
+/**
+ * A volume of ours has the automatic name that a stranger's had, which is only believed to be gone.
+ * If that one was hidden and its storage is mounted again, the name leads to it, and no later time
+ * proves the contrary: every write moves it. So it is used, and never destroyed.
+ */
+function hasStrangersName(
+  { otherVolumes = [] }: ClaimSpec,
+  { proof }: { readonly proof: ClaimVolume["proof"] },
+  { id }: SeenVolume,
+): boolean {
+  // A declaration names what is taken over.
+  const wasOthers = proof !== "Taken" && otherVolumes.some((one) => one.id === id);
+  return !guard("made-volume-not-of-others", !wasOthers);
+}
+
 function entryOf({ id, role, disk, storage, state, sizeBytes }: SeenVolume): ClaimVolume {
   const size = sizeBytes === undefined ? {} : { size: String(sizeBytes) };
   return { id, role, storage, state, ...(disk === undefined ? {} : { disk }), ...size };
@@ -279,17 +303,14 @@ function entryOf({ id, role, disk, storage, state, sizeBytes }: SeenVolume): Cla
  * A recorded volume as it is now. Only in the place of its disk is it made larger by anybody: what
  * has another size elsewhere is another volume under a name that was free.
  */
-function asSeen(volume: ClaimVolume, seen: SeenVolume, { state }: ClaimSpec): ClaimVolume {
+function asSeen(volume: ClaimVolume, seen: SeenVolume): ClaimVolume {
   const now = { ...withName(volume, seen), state: seen.state };
   const isSized = seen.sizeBytes !== undefined && isInPlace(now, seen) && isStillThat(now, seen);
-  // The marker that was read back is our own, and names the disks that it found.
-  const isBound = state === "Reserved" && seen.disk !== undefined && volume.proof === undefined;
   const { growsTo, ...rest } = now;
   const isGrown = isSized && (seen.sizeBytes ?? 0) >= Number(growsTo);
   return {
     ...(isGrown ? rest : now),
     ...(isSized ? { size: String(seen.sizeBytes) } : {}),
-    ...(isBound ? { proof: "Config" as const } : {}),
   };
 }
 

@@ -101,3 +101,47 @@ describe("drift that cannot be put back, and that nobody edited", () => {
     });
   }
 });
+
+describe("a disk that cannot shrink says nothing about the power", () => {
+  const off: Machine = { ...grown, power: "Stopped" };
+  const waiting: Machine = { ...grown, pending: ["cpu.cores"] };
+  const stays = { updatePolicy: "PowerOff" } as const;
+  const cases = [
+    { reason: "what is off and is to run", change: {}, machine: off, next: "Start" },
+    { reason: "what runs and is to be off", change: { power: "Stopped" }, next: "Shutdown" },
+    {
+      reason: "a restart that a person asked for",
+      change: { wantsRestart: true },
+      next: "Shutdown",
+    },
+    {
+      reason: "no restart for changes that wait",
+      change: stays,
+      machine: waiting,
+      next: undefined,
+    },
+  ] as const;
+  for (const { reason, change, next: wanted, ...one } of cases) {
+    for (const isEdited of [true, false]) {
+      it(`${reason}${isEdited ? ", after an edit" : ""}`, () => {
+        const next = planFor({ ...change, isEdited }, "machine" in one ? one.machine : grown);
+        assert.equal(next.do === "step" ? next.step.name : undefined, wanted);
+        const said = next.do === "step" ? next.step.intent : JSON.stringify(next);
+        assert.match(said, /spec\.disks\[root\]\.size \(it has 20Gi\)/);
+      });
+    }
+  }
+
+  it("both are said where high availability has given up", () => {
+    const highAvailability = {
+      requested: "Running",
+      detail: "error",
+      remedy: "Reset it.",
+    } as const;
+    const next = planFor({}, { ...off, highAvailability });
+    assert.ok(next.do === "fail");
+    assert.equal(next.failure.category, "ReplacementRequired");
+    assert.match(next.failure.message, /^High availability has given up.*cannot be put back/);
+    assert.match(next.failure.remedy ?? "", /^Reset it\. Declare size: 20Gi/);
+  });
+});

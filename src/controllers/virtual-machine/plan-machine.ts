@@ -15,6 +15,7 @@ import { planVmAllocationSettled } from "./plan-leftovers.ts";
 import { planVmAwake } from "./plan-memory.ts";
 import { moveWaits, planVmPlace } from "./plan-place.ts";
 import { planVmPower } from "./plan-power.ts";
+import { planVmRefused, type Refusal } from "./plan-refused.ts";
 import { planVmSeed, planVmSeedRead } from "./plan-seed.ts";
 import { planVmShape } from "./plan-shape.ts";
 import { sizeText } from "./quantities.ts";
@@ -27,7 +28,7 @@ export function planVmMachine(input: PlanInput, claim: ClaimSpec, machine: Machi
   if (known !== undefined) return known;
   const found = compare(input, claim, machine);
   const refusal = refusalOf(input, claim, found);
-  if (refusal !== undefined) return refusal;
+  if (refusal !== undefined) return planVmRefused(input, claim, { found, refusal });
   const isLeftAlone = isDriftLeftAlone(input, claim);
   const mayPower = !isLeftAlone || input.declared.wantsRestart;
   return (
@@ -87,7 +88,7 @@ function planVmRest(
 }
 
 /** What differs; and of that, what has to wait until the machine is off. */
-function compare(input: PlanInput, claim: ClaimSpec, machine: Machine): Found {
+export function compare(input: PlanInput, claim: ClaimSpec, machine: Machine): Found {
   const differences = shapeDifferences(input.declared.shape, machine.shape);
   const isLater = ({ path }: Difference): boolean => {
     // What is suspended keeps its form with its memory.
@@ -99,7 +100,7 @@ function compare(input: PlanInput, claim: ClaimSpec, machine: Machine): Found {
 }
 
 /** What differs was not edited, so somebody changed it by hand; and that is not to be corrected. */
-function isDriftLeftAlone({ declared }: PlanInput, claim: ClaimSpec): boolean {
+export function isDriftLeftAlone({ declared }: PlanInput, claim: ClaimSpec): boolean {
   return claim.everExisted && !declared.isEdited && declared.driftPolicy !== "Correct";
 }
 
@@ -135,7 +136,7 @@ function frozen(input: PlanInput, claim: ClaimSpec, found: Found): string[] {
  * What cannot be changed in place is refused whole, before anything of it is applied. Where nobody
  * edited the object, somebody changed the machine: then there are no fields to put back.
  */
-function refusalOf(input: PlanInput, claim: ClaimSpec, found: Found): Next | undefined {
+function refusalOf(input: PlanInput, claim: ClaimSpec, found: Found): Refusal | undefined {
   // What is not to be put back is not refused for being impossible to put back.
   if (isDriftLeftAlone(input, claim)) return undefined;
   const { machine } = found;
@@ -157,7 +158,7 @@ function refusalOf(input: PlanInput, claim: ClaimSpec, found: Found): Next | und
     failure: {
       category: "ReplacementRequired",
       message: isEdited
-        ? `This cannot be changed in place: ${named}. Nothing was applied.`
+        ? `This cannot be changed in place: ${named}. Nothing was applied but the power state.`
         : `Somebody changed this by hand, and it cannot be put back in place: ${named}.`,
       remedy: replacementRemedy(sizes, waysBack(input, fields.length > sizes.length)),
     },

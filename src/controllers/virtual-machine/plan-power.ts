@@ -74,7 +74,9 @@ function start(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {
   if (asked !== undefined) return asked;
   const operation = { kind: "powerOn", claim, at: basisOf(machine) } as const;
   const intent = machine.power === "Suspended" ? "Resume the machine." : startIntent;
-  return stepOrWait(input, { name: "Start", operation, intent }, machine.lock);
+  // The first one belongs to the creation: nobody undid anything.
+  const first = claim.everExisted ? {} : { fields: [] };
+  return stepOrWait(input, { name: "Start", operation, intent, ...first }, machine.lock);
 }
 
 function resume(input: PlanInput, claim: ClaimSpec, machine: Machine): Next {

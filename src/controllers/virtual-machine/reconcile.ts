@@ -10,6 +10,7 @@ import { endBeginning, mayBegin, stillWaits, waitInLine } from "./beginning.ts";
 import { declare, movesTo, type Declaring } from "./declare.ts";
 import { performStep, restartHandled } from "./effects.ts";
 import { failVm, handledOf } from "./failing.ts";
+import { foreseeCreation, foreseeVm } from "./foresee.ts";
 import { askAgainMs, askGuest } from "./guest.ts";
 import { chooseKeeper, dropKeeper, findKeeper, lookAtKeeper, recordKeeper } from "./keeper.ts";
 import { keptDisks } from "./kept-disks.ts";
@@ -27,6 +28,7 @@ import { hintsOf, needsPower, see } from "./sight.ts";
 import {
   annotationOf,
   isDeleting,
+  doneBefore,
   lastDone,
   releaseSlots,
   writeView,
@@ -40,6 +42,9 @@ import { waitVm } from "./waiting.ts";
 const recordsMax = 3;
 
 const settleMs = 1_000;
+/** Each costs a few reads, which a large installation has to be able to afford. */
+const observeMs = 5 * 60_000;
+const observeSpread = 0.2;
 
 /** Moves one VM a single step toward its spec. Kill it at any await, run it again: no leak. */
 export async function reconcileVm(key: string, deps: VmDeps): Promise<Outcome> {
@@ -127,6 +132,7 @@ async function observeAndPlan(
     seenPool: poolOf(turn, claim.spec),
     hasAgentAnswered: hasAnswered(turn.vm),
     lastDone: lastDone(turn),
+    doneBefore: doneBefore(turn),
     approved: annotationOf(turn.vm.metadata, "approve"),
     lastNetworks: lastNetworks(turn.vm),
     keeper: await lookAtKeeper(turn),
@@ -137,6 +143,9 @@ async function observeAndPlan(
     husksLeft: deps.ledger.husksOf(claim.spec),
   };
   const next = await lookCloser(turn, input, await recordAndPlan(turn, input));
+  if (turn.connection.observeOnly !== undefined && concludes.has(next.do)) {
+    turn.planned = await foreseeVm(turn, input, { next, declaring: declaring.value });
+  }
   return act(turn, next, declaring.value);
 }
 
@@ -209,7 +218,10 @@ async function reserveFrom(
   { desired, declared }: Declaring,
 ): Promise<Outcome> {
   const { observeOnly } = turn.connection;
-  if (observeOnly !== undefined) return failVm(turn, observeOnly);
+  if (observeOnly !== undefined) {
+    turn.planned = await foreseeCreation(turn, { desired, declared });
+    return failVm(turn, observeOnly);
+  }
   const whole = { ...desired, shape: declared.shape };
   if (isDeleting(turn.vm)) return releaseUncreated(turn, whole);
   if (!mayBegin(turn)) return waitInLine(turn, freeSlot([`begin ${turn.connection.name}`]));
@@ -309,8 +321,19 @@ async function rest(
   // A silent agent holds its caller up, so everything else is said before.
   const guest = await askGuest(turn);
   if (guest !== undefined) await writeView(turn, { state, handled, guest, operation: undefined });
-  const waits = [askAgainMs(turn), seedMs(turn)].filter((ms) => ms !== undefined);
+  const waits = [askAgainMs(turn), seedMs(turn), observeAgainMs(turn)].filter(
+    (ms) => ms !== undefined,
+  );
   return waits.length === 0 ? settled : again("Guest", Math.min(...waits));
+}
+
+/**
+ * Another copy changes VMs that this one would change back, and a list does not show all of that:
+ * what it would do is observed again, so that `berth takeover` shows it as it is now.
+ */
+function observeAgainMs({ connection, deps }: ConnectedTurn): number | undefined {
+  if (connection.observeOnly === undefined) return undefined;
+  return observeMs * (1 - observeSpread * deps.random.number());
 }
 
 /** What waits for a restart is not as declared yet. */

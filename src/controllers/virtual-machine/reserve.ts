@@ -58,9 +58,11 @@ export async function reserveId(
   desired: Desired,
   node: string,
 ): Promise<Outcome> {
+  const made = await findMadeElsewhere(turn, desired);
   const taking =
-    (await takeMadeElsewhere(turn, desired)) ?? (await takeOver(turn, desired, { node }));
+    (await takeMadeElsewhere(turn, desired, made)) ?? (await takeOver(turn, desired, { node }));
   if (taking !== undefined) return taking;
+  if (made.is === "lost") return failVm(turn, made.failure);
   const held = await holdId(turn, desired, node);
   if (!held.ok) return failVm(turn, held.failure);
   const ahead = await lookAhead(turn, desired, { node, held: held.value });
@@ -87,6 +89,17 @@ export async function allWrong(
   const isIdTold = !mayChooseAnother(turn) && !isDenied;
   const told = ahead.filter(({ category }) => isIdTold || !idFailures.has(category));
   return combined([...findings, ...told]);
+}
+
+/** What would keep the VM from being created there, found out without reserving an id. */
+export async function creationFindings(
+  turn: ConnectedTurn,
+  desired: Desired,
+  node: string,
+): Promise<readonly Failure[]> {
+  const findings = await knownAhead(turn, desired, { node, isDenied: true });
+  // Another id is chosen instead.
+  return findings.filter(({ category }) => !(mayChooseAnother(turn) && idFailures.has(category)));
 }
 
 interface Place extends Elsewhere {
@@ -199,10 +212,13 @@ async function takeOver(
 async function takeMadeElsewhere(
   turn: ConnectedTurn,
   desired: Desired,
+  made: MadeElsewhere,
 ): Promise<Outcome | undefined> {
-  const made = await findMadeElsewhere(turn, desired);
   switch (made.is) {
     case "nothing":
+      return undefined;
+    case "lost":
+      // It keeps a VM from being created, and none from being adopted or taken back.
       return undefined;
     case "failed":
       return failVm(turn, made.failure);

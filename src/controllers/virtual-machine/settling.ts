@@ -3,8 +3,10 @@ import { again, type Outcome } from "../../runtime/index.ts";
 import { slotNames } from "../hypervisor/index.ts";
 import {
   blockedWaitMs,
+  isOpen,
   pollMs,
   resumeOperation,
+  type FailedOperation,
   type OperationRecord,
   type RecallOf,
   type Resumed,
@@ -16,7 +18,7 @@ import { cloneHints } from "./fills.ts";
 import { recoveredSince } from "./lost-status.ts";
 import type { OpenOperation } from "./next.ts";
 import { currentStep, traitsOf } from "./steps.ts";
-import { loseSight, writeView, type ConnectedTurn } from "./turn.ts";
+import { annotationOf, loseSight, writeView, type ConnectedTurn } from "./turn.ts";
 
 /** What 0.1 wrote in place of a task: the hypervisor said that it could start none. */
 const noWorker = "none";
@@ -35,6 +37,7 @@ export function subjectOf(turn: ConnectedTurn): Subject {
     recalls: (record) => recallsOf(turn, record),
     slotsOf: (record) => slotsUnderWay(turn, record),
     save: (record) => saveRecord(turn, record),
+    saveBlocked: (record, waitsFor) => saveBlocked(turn, record, waitsFor),
   };
 }
 
@@ -46,6 +49,20 @@ function recordOf({ vm }: ConnectedTurn): OperationRecord | undefined {
 async function saveRecord(turn: ConnectedTurn, operation: OperationRecord): Promise<void> {
   const { reason } = traitsOf(operation.step);
   const state = { is: "working", reason, message: operation.intent } as const;
+  await writeView(turn, { state, operation });
+}
+
+/** Somebody's lock is in the way: that is no failure, and no attempt is counted. */
+async function saveBlocked(
+  turn: ConnectedTurn,
+  operation: OperationRecord,
+  waitsFor: string,
+): Promise<void> {
+  // It was not done: also in this very write it does not count as a change of the VM.
+  turn.operation = { record: operation, settlement: { is: "blocked", waitsFor } };
+  const waitingFor = { kind: "Lock", name: waitsFor.slice(0, 512) } as const;
+  const isPaused = annotationOf(turn.vm.metadata, "paused") === "true";
+  const state = isPaused ? ({ is: "paused" } as const) : ({ is: "waiting", waitingFor } as const);
   await writeView(turn, { state, operation });
 }
 
@@ -101,9 +118,18 @@ export async function settleOperation(
   const { operations } = turn.deps;
   turn.operation ??= await resumeOperation(operations, subjectOf(turn));
   if (turn.operation === undefined) return undefined;
-  const { record, settlement, isNew } = turn.operation;
-  if (isNew) turn.memory.endedAt = turn.connection.inventory;
-  return isNew ? concludeSettlement(turn, turn.operation) : openOf(record, settlement);
+  noteEnd(turn, turn.operation);
+  return concludeSettlement(turn, turn.operation);
+}
+
+/** What was listed until an operation was seen to have ended may be older than its effect. */
+export function noteEnd(
+  { memory, connection }: Pick<ConnectedTurn, "memory" | "connection">,
+  { record, settlement }: Resumed,
+): void {
+  if (record.outcome !== undefined || memory.endedId === record.id) return;
+  memory.endedAt = connection.inventory;
+  if (!isOpen(settlement)) memory.endedId = record.id;
 }
 
 /** The reply that no task could be started is kept in the Claim; 0.1 kept it in the status. */
@@ -150,16 +176,24 @@ async function concludeSettlement(
     case "unseen":
       return failUnseen(turn, settlement.failure);
     case "blocked":
-      return waitBlocked(turn, record, settlement.waitsFor);
-    case "failed": {
-      const { failure, task } = settlement;
-      return failVm(turn, failure, { step: record.step, task, tried: record.key });
-    }
+      return record.outcome === undefined ? waitBlocked(record) : undefined;
+    case "failed":
+      return failOperation(turn, { record, settlement });
     case "ended":
     case "doubtful":
     case "ignored":
       return undefined;
   }
+}
+
+/** Reports that an operation failed. By that write its record goes, and not before. */
+export async function failOperation(
+  turn: ConnectedTurn,
+  { record, settlement }: FailedOperation,
+): Promise<Outcome> {
+  const { failure, task, leaves } = settlement;
+  if (leaves === "Husk") await recordNoWorker(turn, record);
+  return failVm(turn, failure, { step: record.step, task, tried: record.key });
 }
 
 /** Where not even the task can be looked at, nobody observed the VM. */
@@ -183,13 +217,7 @@ export async function waitForTask(
   return again(record.step, pollMs(deps.operations, subjectOf(turn), record));
 }
 
-/** Somebody's lock is in the way: that is no failure, and no attempt is counted. */
-export async function waitBlocked(
-  turn: ConnectedTurn,
-  record: OperationRecord,
-  waitsFor: string,
-): Promise<Outcome> {
-  const waitingFor = { kind: "Lock", name: waitsFor.slice(0, 512) } as const;
-  await writeView(turn, { state: { is: "waiting", waitingFor } }, "progress");
+/** The engine wrote what it waits for. */
+export function waitBlocked(record: OperationRecord): Outcome {
   return again("Blocked", blockedWaitMs(record));
 }

@@ -59,10 +59,34 @@ function seenPart(
   };
 }
 
-function disksOf({ disks }: Machine): NonNullable<VirtualMachineStatus["disks"]> {
-  return disks.flatMap(({ name, slot, volume, storage, sizeBytes }) => {
+function disksOf(machine: Machine): NonNullable<VirtualMachineStatus["disks"]> {
+  const named = machine.disks.flatMap(({ name, slot, volume, storage, sizeBytes }) => {
     if (name === undefined) return [];
     return [{ name, volume, storage, size: String(sizeBytes), device: slot }];
+  });
+  return [...named, ...leavingDisks(machine)];
+}
+
+/** One that goes with the next restart is there until then. */
+export function hasDisk(machine: Machine, name: string): boolean {
+  return disksOf(machine).some((disk) => disk.name === name);
+}
+
+/** Disks that the VM has until its next start, which removes them. */
+function leavingDisks({
+  disks,
+  volumes,
+  mark,
+}: Machine): NonNullable<VirtualMachineStatus["disks"]> {
+  // Where another volume takes its place with the next start, that one is told.
+  const isKnown = (id: string, name: string | undefined): boolean => {
+    return disks.some((disk) => disk.volume === id || disk.name === name);
+  };
+  return volumes.flatMap(({ id, disk: name, role, state, storage, sizeBytes = 0 }) => {
+    const isLeaving = role === "Disk" && state === "Attached" && !isKnown(id, name);
+    const device = mark?.disks[name ?? ""];
+    if (!isLeaving || name === undefined || device === undefined) return [];
+    return [{ name, volume: id, storage, size: String(sizeBytes), device }];
   });
 }
 

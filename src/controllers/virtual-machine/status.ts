@@ -9,7 +9,7 @@ import { failedStepsOf, type FailedStep } from "../operations/index.ts";
 import { originsText } from "./created-from.ts";
 import { recentOf, type RecentStep } from "./flapping.ts";
 import { addressesOf } from "./status-addresses.ts";
-import { observedPart } from "./status-observed.ts";
+import { hasDisk, observedPart } from "./status-observed.ts";
 import { sinceWhen, waitingSummary, type Waiting } from "./status-waiting.ts";
 
 export type StatusOperation = NonNullable<VirtualMachineStatus["operation"]>;
@@ -45,6 +45,8 @@ export interface VmView {
   readonly guest?: GuestView | undefined;
   /** Changes that a person has to approve first. */
   readonly plan?: VirtualMachineStatus["plan"];
+  /** What this copy would do, where it only observes. */
+  readonly plannedSteps?: VirtualMachineStatus["plannedSteps"];
   /** Set by the run itself: where the machine is going to be. */
   readonly place?: Partial<
     Record<"hypervisor" | "externalId" | "identity" | "node", string | undefined>
@@ -70,6 +72,7 @@ export function statusOf(vm: VirtualMachine, view: VmView, nowMs: number): Virtu
     ...observedPart(vm, seen, claim),
     ...addressesPart(view),
     plan: view.plan,
+    plannedSteps: view.plannedSteps,
     ...place,
     ...handled,
     ...deletionPolicyPart(vm, claim),
@@ -236,8 +239,8 @@ function readyOf(vm: VirtualMachine, view: VmView, summary: Summary): ConditionS
 /** At rest and yet not as it has to be: somebody changed it by hand, and that is left so. */
 function leftAloneOf({ spec }: VirtualMachine, { state, seen }: VmView): Summary | undefined {
   if (state.is !== "resting" || seen?.at !== "ours") return undefined;
-  const { power, disks } = seen.machine;
-  const isThere = (name: string): boolean => disks.some((disk) => disk.name === name);
+  const { power } = seen.machine;
+  const isThere = (name: string): boolean => hasDisk(seen.machine, name);
   const lost = state.drift.flatMap(({ path }) => /^disks\[([^\]]*)\]$/.exec(path)?.[1] ?? []);
   const lacks = lost.filter((name) => !isThere(name)).map((name) => `it lacks the disk ${name}`);
   const isOther = power !== spec.powerState;
@@ -287,7 +290,7 @@ function stands(vm: VirtualMachine, { claim, seen }: VmView): boolean {
 
 function hasDisks({ spec }: VirtualMachine, machine: Machine): boolean {
   const declared = (spec.disks ?? []).filter(({ state }) => state !== "Absent");
-  return declared.every(({ name }) => machine.disks.some((disk) => disk.name === name));
+  return declared.every(({ name }) => hasDisk(machine, name));
 }
 
 function syncedOf(vm: VirtualMachine, { state }: VmView, summary: Summary): ConditionState {

@@ -19,6 +19,11 @@ test("a step that reads no image does not wait for one", () => {
   assert.equal(meant("Create", "ImageNotFound"), "ImageNotFound");
 });
 
+test("what an attempt left behind is cleaned up: nobody deletes the VM", () => {
+  assert.equal(traitsOf("RemoveVolume").reason, "CleaningUp");
+  assert.equal(traitsOf("Destroy").reason, "Deleting");
+});
+
 test("a step in a record of 0.1 is the same step under its new name", () => {
   assert.equal(currentStep("MakeKeeper"), "CreateDiskHolder");
   assert.equal(traitsOf("MakeKeeper"), stepTraits.CreateDiskHolder);

@@ -134,7 +134,7 @@ export const stepTraits: Readonly<Record<StepName, VmStepTraits>> = {
   RemoveSeed: traits("Updating", ["RemoveFile", "Other"], isProof),
   Unlock: traits("Unlocking", ["Configure"]),
   DestroyPlaceholder: traits("Unlocking", ["Destroy"], removes),
-  RemoveVolume: traits("Deleting", ["RemoveFile", "Other"]),
+  RemoveVolume: traits("CleaningUp", ["RemoveFile", "Other"]),
 };
 
 const unknownStep = traits("Progressing", []);

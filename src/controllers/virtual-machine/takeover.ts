@@ -7,6 +7,7 @@ import { again, type Outcome } from "../../runtime/index.ts";
 import type { Reservation } from "../claims/index.ts";
 import type { Desired } from "./desired.ts";
 import { failVm } from "./failing.ts";
+import { lostOf } from "./made-elsewhere.ts";
 import {
   fieldChange,
   planOfChanges,
@@ -89,11 +90,24 @@ async function findReleased(
     if (machine === undefined) continue;
     const { origin, volumes = [], otherVolumes = [], driver: notes, idChosenBy } = spec;
     const listed = { otherVolumes, ...(notes === undefined ? {} : { driver: notes }) };
-    const kept = { origin, volumes, ...listed, idChosenBy, everExisted: true };
+    const kept = {
+      origin,
+      volumes: volumes.map(asBefore),
+      ...listed,
+      idChosenBy,
+      everExisted: true,
+    };
     found.push({ machine, claim: spec, kept });
   }
   return guard("takeover-of-one-vm", found.length === 1) ? found[0] : undefined;
 }
+
+/** No operation for the new Claim made it: it is older than that. */
+function asBefore({ madeBy: _madeBy, ...volume }: ClaimVolume): ClaimVolume {
+  return volume;
+}
+
+type ClaimVolume = NonNullable<ClaimSpec["volumes"]>[number];
 
 async function findAdoptable(
   turn: ConnectedTurn,
@@ -104,7 +118,7 @@ async function findAdoptable(
   const holder = await deps.ledger.holder(draft);
   if (holder !== undefined) return notAdoptable(draft, "another object has it");
   const seen = await driver.observe(draft, {});
-  const machine = foreignMachine(seen, reasons);
+  const machine = foreignMachine(seen, reasons) ?? lostMachine(turn, draft, seen);
   if (machine !== undefined) {
     return { machine, claim: draft, kept: { origin: "Adopted", everExisted: true } };
   }
@@ -127,6 +141,12 @@ function foreignMachine(
   reasons: readonly ForeignSeen["reason"][],
 ): Machine | undefined {
   return seen.at === "foreign" && reasons.includes(seen.reason) ? seen.machine : undefined;
+}
+
+/** One that this installation created for this name, and that Claims of before a rollback lack. */
+function lostMachine({ vm }: ConnectedTurn, draft: ClaimSpec, seen: Seen): Machine | undefined {
+  if (vm.spec.adopt === undefined || seen.at !== "foreign") return undefined;
+  return lostOf(draft, seen);
 }
 
 /** The machine with the names that its parts are going to have. */

@@ -22,6 +22,8 @@ import {
   failedStepsOf,
   isDone,
   isOpen,
+  keptUntilTold,
+  withoutSlots,
   type OperationDeps,
   type OperationRecord,
   type Resumed,
@@ -29,6 +31,7 @@ import {
 import type { Reports } from "../reports/index.ts";
 import { withoutStep, type RecentStep } from "./flapping.ts";
 import type { Places } from "./places.ts";
+import type { PlannedStep } from "./planned-steps.ts";
 import { withIgnored } from "./shutdown.ts";
 import { statusOf, type VmView } from "./status.ts";
 import type { Waiting } from "./status-waiting.ts";
@@ -107,6 +110,8 @@ export interface VmCache {
   };
   /** The inventory of the time at which the last operation was seen to have ended. */
   endedAt?: Inventory;
+  /** The id of that operation. */
+  endedId?: string;
   /** How often the agent was asked since the VM runs, and when it may be again. */
   agent?: { readonly times: number; readonly nextMs: number };
   /** What was observed before a step that leaves the VM as it is. What follows is bound to it. */
@@ -142,6 +147,8 @@ export interface Turn {
   failed?: StatusFailure;
   /** The operation in the status, and what became of it. */
   operation?: Resumed | undefined;
+  /** What would be done, where this copy only observes. */
+  planned?: readonly PlannedStep[];
 }
 
 /** A run that has found its hypervisor. */
@@ -165,7 +172,7 @@ export async function writeView(
   const { waitingFor: waited } = turn.vm.status ?? {};
   const known = { claim: turn.claim?.spec, seen: turn.seen, operation: keptRecord(turn, view) };
   const counts = { ...ignoredPart(turn, view), ...recentPart(turn, view) };
-  const status = statusOf(turn.vm, { ...known, ...view, ...counts }, nowMs);
+  const status = statusOf(turn.vm, { ...known, ...view, ...counts, ...plannedPart(turn) }, nowMs);
   const written = await writeStatus<VirtualMachine>(
     deps.client.of(virtualMachineKind),
     turn.vm,
@@ -191,6 +198,11 @@ function ignoredPart(turn: Turn, view: VmView): Pick<VmView, "failedSteps" | "ha
     ...(asked === undefined ? {} : { handledReconcileAt: asked }),
   };
   return { handled, failedSteps: withIgnored(turn, failedSteps, turn.deps.clock.nowMs()) };
+}
+
+/** Also where nothing would be done: that it is told shows that this copy has observed the VM. */
+function plannedPart({ connection, planned = [] }: Turn): Pick<VmView, "plannedSteps"> {
+  return connection?.observeOnly === undefined ? {} : { plannedSteps: [...planned] };
 }
 
 function recentPart(turn: Turn, view: VmView): Pick<VmView, "recentSteps"> {
@@ -227,30 +239,38 @@ export function loseSight(turn: Turn, failure: Failure): void {
   if (turn.vm.status?.disks !== undefined) turn.seen = { at: "unknown", failure };
 }
 
-function isUnanswered(settlement: Resumed["settlement"]): boolean {
-  return settlement.is === "doubtful" && settlement.outcome === "Abandoned";
-}
-
 /**
- * The record stays in the status until its outcome is known. One that was blocked stays too, and
- * says so: also a process that has forgotten the reply sends it again when its time has come. What
- * was done is said while the next step waits: that step may rest on it.
+ * The record stays in the status until its outcome is known, and that of a failure is told. One
+ * that was blocked stays too, and says so: also a process that has forgotten the reply sends it
+ * again when its time has come. What was done is said while the next step waits: that step may rest
+ * on it.
  */
 function keptRecord({ operation, vm }: Turn, { state }: VmView): OperationRecord | undefined {
   const { operation: record } = vm.status ?? {};
   if (operation === undefined || record === undefined) return record;
   const { settlement } = operation;
   if (settlement.is === "blocked") return { ...record, outcome: "Blocked" };
-  if (isOpen(settlement)) return record;
-  // No reply came, and no task: it counts when it is planned again, whatever is waited for first.
-  // Nothing is at work any more, so it holds no slots.
-  if (isUnanswered(settlement) && state.is !== "resting") return { ...record, slots: [] };
+  const untold = keptUntilTold(record, operation, toldStep(state));
+  if (untold !== undefined) return untold;
+  // Nobody said how it ended: it counts when it is planned again, whatever is waited for first.
+  if (settlement.is === "doubtful" && state.is !== "resting") return withoutSlots(record);
   return isDone(settlement) && state.is === "waiting" ? { ...record, outcome: "Done" } : undefined;
+}
+
+/** The step whose failure a write tells. */
+function toldStep(state: VmView["state"]): string | undefined {
+  return state.is === "failed" ? state.failure.step : undefined;
 }
 
 /** What was done last and ended well, as far as the record or this process tells. */
 export function lastDone({ operation }: Turn): OperationRecord | undefined {
   return operation !== undefined && isDone(operation.settlement) ? operation.record : undefined;
+}
+
+/** What was done before the operation of the record. */
+export function doneBefore({ operation }: Turn): { readonly step: string } | undefined {
+  const { last } = operation?.record ?? {};
+  return last?.outcome === "Done" ? last : undefined;
 }
 
 /** What a person can change: as long as it is the same, an old failure is still the same. */

@@ -98,6 +98,9 @@ function fieldsOf(operation: Operation, fields: Step["fields"]): readonly string
       return ["placement.pool"];
     case "guard":
       return ["highAvailability"];
+    case "powerOn":
+      // The start that ends a creation corrects nothing.
+      return fields ?? ["powerState"];
     case "create":
     case "clone":
       // Only where it existed before did somebody undo its creation.

@@ -33,11 +33,12 @@ interface Given {
   readonly of?: Partial<ClaimSpec>;
   readonly seen?: SeenVolume;
   readonly leftovers?: readonly Leftover[];
+  readonly grounds?: Pick<PlanInput, "lastDone" | "doneBefore" | "open">;
 }
 
-function judged({ on, of, seen = other, leftovers = [] }: Given): string {
+function judged({ on, of, seen = other, leftovers = [], grounds }: Given): string {
   const at = { claim: { ...claim, ...of }, machine: { ...machine, volumes: [seen], ...on } };
-  const judgement = judgeVolume({ leftovers }, at, seen);
+  const judgement = judgeVolume({ leftovers, ...grounds }, at, seen);
   return judgement.is === "Ours" ? `${judgement.is} ${judgement.proof}` : judgement.is;
 }
 
@@ -101,11 +102,9 @@ describe("a volume in the place of a disk of ours", () => {
     const asked = { operation: "o1", node: "n1", storage: "store", since: "", complete: true };
     const allocation = { ...asked, listed: [], disk: "data" };
     const of = { volumes: [], expectedDisks: ["root"], allocation };
-    assert.equal(judged({ of }), "Strange");
-    assert.equal(
-      judged({ of: { ...of, allocation: { ...allocation, disk: "root" } } }),
-      "Ours Config",
-    );
+    assert.equal(judged({ of, grounds: done }), "Strange");
+    const own = { ...of, allocation: { ...allocation, disk: "root" } };
+    assert.equal(judged({ of: own, grounds: done }), "Ours Config");
     const named = { ...allocation, disk: "root", volume: "store:vm-100-berth-1" };
     assert.equal(judged({ of: { ...of, allocation: named } }), "Strange");
     const named2 = { ...named, volume: other.id };
@@ -113,6 +112,66 @@ describe("a volume in the place of a disk of ours", () => {
     const made = [{ ...known, madeBy: "o1" }];
     const again = { ...of, volumes: made, allocation: { ...allocation, disk: "root" } };
     assert.equal(judged({ of: again, on: { volumes: [other, unused] } }), "Strange");
+  });
+
+  const allocated = {
+    operation: "o1",
+    node: "n1",
+    storage: "store",
+    since: "",
+    complete: true,
+    listed: [],
+    disk: "root",
+    size: String(10 * gib),
+  };
+  const open = { volumes: [], expectedDisks: ["root"], allocation: allocated };
+  const done = { lastDone: { id: "o1", step: "AddDisk" } };
+
+  it("is what an operation made only where that ended well", () => {
+    assert.equal(judged({ of: open, grounds: done }), "Ours Config");
+    const other1 = { lastDone: { id: "o0", step: "Configure" } };
+    assert.equal(judged({ of: open, grounds: other1 }), "Ours Followed");
+    const grounds = { doneBefore: { step: "Clone" } };
+    assert.equal(judged({ of: open, grounds }), "Ours Followed");
+    const cloned = { ...open, allocation: { ...allocated, source: "900" } };
+    assert.equal(judged({ of: cloned, grounds }), "Ours Config");
+    const running = { open: { step: "AddDisk", intent: "" } };
+    assert.equal(judged({ of: open, grounds: running }), "InDoubt");
+  });
+
+  it("is what an operation made only where it is as large as that was asked for", () => {
+    const sized = (sizeBytes: number): string => {
+      return judged({ of: open, grounds: done, seen: { ...other, sizeBytes } });
+    };
+    assert.equal(sized(10 * gib + 4 * 1024 ** 2), "Ours Config", "LVM rounds up to extents");
+    assert.equal(sized(50 * gib), "Strange");
+    assert.equal(sized(9 * gib), "Strange");
+  });
+
+  it("is what an operation made only where no other new one is in the VM, as unused", () => {
+    const loose = { ...unused, id: "store:new" };
+    const on = { volumes: [other, loose] };
+    assert.equal(judged({ of: open, grounds: done, on }), "Strange");
+    const listed1 = { ...open, allocation: { ...allocated, listed: [loose.id] } };
+    assert.equal(judged({ of: listed1, grounds: done, on }), "Ours Config");
+  });
+
+  it("is a person's in a VM that was created just now: that has no disks", () => {
+    const of: Partial<ClaimSpec> = { volumes: [], state: "Reserved", everExisted: false };
+    assert.equal(judged({ of, grounds: { lastDone: { id: "o1", step: "Create" } } }), "Strange");
+  });
+
+  it("is what the marker of an adopted VM names; of a lost Claim it is only followed", () => {
+    const of: Partial<ClaimSpec> = { volumes: [], state: "Reserved", everExisted: true };
+    assert.equal(judged({ of: { ...of, origin: "Adopted" } }), "Ours Config");
+    assert.equal(judged({ of: { ...of, origin: "Created" } }), "Ours Followed");
+  });
+
+  it("is not what a migration of ours renamed while the VM has the recorded one as unused", () => {
+    const grounds = { lastDone: { id: "o2", step: "Migrate" } };
+    const on = { node: "n2", volumes: [other] };
+    assert.equal(judged({ grounds, on }), "Ours Followed");
+    assert.equal(judged({ grounds, on: { ...on, volumes: [other, unused] } }), "Strange");
   });
 });
 
@@ -198,7 +257,9 @@ describe("a volume that goes with its VM", () => {
       namedVolumes(claim, at, []).map(({ id }) => id),
       [known.id],
     );
-    const bare = namedVolumes({ ...claim, volumes: [] }, at, []);
+    const bound = namedVolumes({ ...claim, volumes: [] }, at, []);
+    assert.deepEqual(bound, [], "a Claim without volumes is not one from the marker");
+    const bare = namedVolumes({ ...claim, state: "Reserved", volumes: [] }, at, []);
     assert.deepEqual(
       bare.map(({ id, proof }) => [id, proof]),
       [[other.id, "Recorded"]],

@@ -26,7 +26,10 @@ export type Judgement =
 type Proof = NonNullable<ClaimVolume["proof"]>;
 
 /** What a judgement rests on. */
-export type Grounds = Pick<PlanInput, "leftovers" | "open" | "lastDone" | "kept" | "keeper"> & {
+export type Grounds = Pick<
+  PlanInput,
+  "leftovers" | "open" | "lastDone" | "doneBefore" | "kept" | "keeper"
+> & {
   readonly takes?: Readonly<Record<string, string>> | undefined;
   /** Disks that are to be destroyed. */
   readonly absentDisks?: readonly string[] | undefined;
@@ -54,7 +57,7 @@ export function judgeVolume(
   if (!isFit(own, seen)) return { is: "Strange", own };
   // On another node a name may be taken: then our own migration gives the volume the next one.
   if (grounds.lastDone?.step === "Migrate" && claim.node !== machine.node) {
-    return { is: "Ours", proof: "Config", was: recorded.map(({ id }) => id) };
+    return judgeMigrated({ claim, machine, recorded, own });
   }
   return judgeReplaced(grounds, { claim, machine, recorded, own });
 }
@@ -69,12 +72,24 @@ function madeByUs(
 ): Judgement | undefined {
   if (Object.values(grounds.takes ?? {}).includes(seen.id)) return ours("Taken");
   if (!seen.isOwn) return undefined;
-  const made = madeByAllocation(claim, seen);
+  const made = madeByAllocation(grounds, { claim, machine }, seen);
   if (made !== undefined) return made;
-  // The marker that was read back is our own, and names the disks that it found.
-  if (claim.state === "Reserved") return ours("Config");
+  const named = namedByMarker(grounds, claim);
+  if (named !== undefined) return named;
   const returned = returnedAs(grounds, { claim, machine }, seen);
   return returned && ours(isFollowed(returned) ? "Followed" : "Config");
+}
+
+/**
+ * What the marker says of the disks of a VM that existed before its Claim. A person had the VM
+ * adopted with its disks. Else another run created it, or the Claim was lost: the marker names
+ * slots and no volumes, so nothing tells what a person put there since.
+ */
+function namedByMarker({ lastDone }: Grounds, claim: ClaimSpec): Judgement | undefined {
+  if (claim.state !== "Reserved") return undefined;
+  // A VM that was created just now has no disks.
+  if (!guard("reserved-vm-existed", lastDone?.step !== "Create")) return undefined;
+  return ours(guard("marker-of-adopted-vm", claim.origin === "Adopted") ? "Config" : "Followed");
 }
 
 function ours(proof: Proof, madeBy?: string): Judgement {
@@ -83,10 +98,11 @@ function ours(proof: Proof, madeBy?: string): Judgement {
 
 /** A disk that Berth is about to make is not there before it was made. */
 function judgeUnrecorded(
-  { expectedDisks = [] }: ClaimSpec,
+  { expectedDisks = [], state }: ClaimSpec,
   { isOwn, disk }: SeenVolume,
 ): Judgement {
-  const isExpected = disk !== undefined && expectedDisks.includes(disk);
+  // A VM is created without disks, and the Claim is bound before the first of them is made.
+  const isExpected = state === "Reserved" || (disk !== undefined && expectedDisks.includes(disk));
   return guard("volume-not-expected", !isExpected || !isOwn) ? { is: "Unproven" } : strange;
 }
 
@@ -97,15 +113,24 @@ interface Replaced {
   readonly own: ClaimVolume;
 }
 
-function judgeReplaced(
-  { leftovers, open, absentDisks = [] }: Grounds,
-  { claim, machine, recorded, own }: Replaced,
-): Judgement {
+/** A volume that is still in the VM, in no place, was not migrated into this one. */
+function judgeMigrated({ machine, recorded, own }: Replaced): Judgement {
+  const isUnused = recorded.some(({ id }) => {
+    return machine.volumes.some((volume) => volume.id === id && volume.state === "Detached");
+  });
+  if (!guard("migrated-volume-not-unused", !isUnused)) return { is: "Strange", own };
+  return { is: "Ours", proof: "Followed", was: recorded.map(({ id }) => id) };
+}
+
+function judgeReplaced(grounds: Grounds, { claim, machine, recorded, own }: Replaced): Judgement {
+  const { leftovers, open, absentDisks = [] } = grounds;
   // It was taken out of its place to be destroyed: so Berth itself may be why it is gone.
   const isGoing = own.state === "Detached" && absentDisks.includes(own.disk ?? "");
   if (!guard("followed-volume-not-destroyed", !isGoing)) return { is: "Strange", own };
   const isThere = recorded.some(({ id }) => {
-    return machine.volumes.some((volume) => volume.id === id && !isMadeAnew(claim, volume));
+    return machine.volumes.some((volume) => {
+      return volume.id === id && !isMadeAnew(grounds, { claim, machine }, volume);
+    });
   });
   if (!guard("followed-volume-unused", !isThere)) return { is: "Strange", own };
   // What only snapshots refer to is in no list.
@@ -135,9 +160,11 @@ function isFit(known: ClaimVolume, { sizeBytes, isOwn }: SeenVolume): boolean {
 
 /** What the open allocation made: under a name that it chose; or new, and for its disk. */
 function madeByAllocation(
-  { allocation, volumes = [] }: ClaimSpec,
+  grounds: Pick<Grounds, "lastDone" | "doneBefore" | "open">,
+  { claim, machine }: { readonly claim: ClaimSpec; readonly machine: Machine },
   seen: SeenVolume,
 ): Judgement | undefined {
+  const { allocation, volumes = [] } = claim;
   if (allocation === undefined || !seen.isOwn) return undefined;
   const { operation, earlier, listed, settledAt } = allocation;
   if (earlier?.includes(seen.id) === true) return ours("Named");
@@ -145,7 +172,68 @@ function madeByAllocation(
   if (seen.id === allocation.volume) return ours("Named", operation);
   if (settledAt !== undefined) return undefined;
   const isIts = isAskedFor(allocation, volumes, seen);
-  return guard("allocated-disk-asked-for", isIts) ? ours("Config", operation) : undefined;
+  if (!guard("allocated-disk-asked-for", isIts)) return undefined;
+  return judgeAllocated(grounds, { claim, machine, allocation }, seen);
+}
+
+/**
+ * What is in the place of a disk that an operation was to make. People put volumes there too, also
+ * while Berth is down: it is the operation's only if that ended well, and if it is as large as what
+ * was asked for. Where nobody knows how the operation ended it is used, and never destroyed.
+ */
+function judgeAllocated(
+  grounds: Pick<Grounds, "lastDone" | "doneBefore" | "open">,
+  { claim, machine, allocation }: Allocated,
+  seen: SeenVolume,
+): Judgement {
+  const { operation } = allocation;
+  const isSized = guard("allocated-disk-asked-size", hasAskedSize(allocation, seen));
+  const isOnly = guard("allocated-disk-only-new", !hasOtherNew(claim, machine, seen));
+  if (!isSized || !isOnly) return strange;
+  if (guard("allocated-disk-ended-well", isEndedWell(allocation, grounds))) {
+    return ours("Config", operation);
+  }
+  return grounds.open === undefined ? ours("Followed", operation) : { is: "InDoubt" };
+}
+
+/** A clone gets its marker first: what it made is seen when that was written. */
+function isEndedWell(
+  { operation, source }: Allocation,
+  { lastDone, doneBefore }: Pick<Grounds, "lastDone" | "doneBefore">,
+): boolean {
+  if (lastDone?.id === operation) return true;
+  return source !== undefined && doneBefore?.step === "Clone";
+}
+
+interface Allocated {
+  readonly claim: ClaimSpec;
+  readonly machine: Machine;
+  readonly allocation: Allocation;
+}
+
+/** Storages round the size of a volume up: LVM to extents of 4 MiB, or as they were set up. */
+const roundingBytes = 64 * 1024 ** 2;
+
+/** Where no size was asked for, or none is shown, that is no reason. */
+function hasAskedSize(allocation: Allocation, { storage, role, sizeBytes }: SeenVolume): boolean {
+  const asked = [allocation, ...(allocation.also ?? [])]
+    .filter((place) => place.storage === storage)
+    .map(({ size }) => Number(size ?? Number.NaN));
+  if (role !== "Disk" || sizeBytes === undefined || asked.some(Number.isNaN)) return true;
+  return asked.some((bytes) => sizeBytes >= bytes && sizeBytes - bytes <= roundingBytes);
+}
+
+/** Another volume that nobody recorded is in the VM, in no place: somebody exchanged the two. */
+function hasOtherNew(
+  { volumes = [], otherVolumes = [], allocation }: ClaimSpec,
+  machine: Machine,
+  seen: SeenVolume,
+): boolean {
+  const known = [...volumes, ...otherVolumes].map(({ id }) => id);
+  return machine.volumes.some(({ id, isOwn, state, storage, role }) => {
+    const isLoose = isOwn && role === "Disk" && state === "Detached" && storage === seen.storage;
+    return isLoose && !known.includes(id) && allocation?.listed.includes(id) !== true;
+  });
 }
 
 type Allocation = NonNullable<ClaimSpec["allocation"]>;
@@ -173,10 +261,15 @@ function isAskedFor(
  * A hypervisor gives the name of a volume that was removed to the next one. Where that one is an
  * operation's of ours, what was said of the other does not hold for it.
  */
-export function isMadeAnew(claim: ClaimSpec, seen: SeenVolume): boolean {
+export function isMadeAnew(
+  grounds: Pick<Grounds, "lastDone" | "doneBefore" | "open">,
+  at: { readonly claim: ClaimSpec; readonly machine: Machine },
+  seen: SeenVolume,
+): boolean {
+  const { claim } = at;
   const known = claim.volumes?.find(({ id }) => id === seen.id);
   const isOther = known?.disk !== undefined && seen.disk !== undefined && known.disk !== seen.disk;
-  return isOther && madeByAllocation(claim, seen) !== undefined;
+  return isOther && madeByAllocation(grounds, at, seen)?.is === "Ours";
 }
 
 /** A disk that came back from the disk-holder VM, by an operation of ours: the Claim awaits it. */
