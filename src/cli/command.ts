@@ -16,6 +16,8 @@ export interface Command {
   readonly examples: readonly string[];
   /** Not for people: help and completion leave it out. */
   readonly hidden?: boolean;
+  /** It has work to do whether or not anybody reads its output. */
+  readonly isService?: boolean;
   /** Does the work and returns the exit code. Throws CommandError to refuse. */
   readonly run: (call: Call) => Promise<number>;
 }

@@ -7,7 +7,8 @@ import { version } from "./version.ts";
 
 /** Runs one command line and returns its exit code. Never throws, never prints a stack trace. */
 export async function main(args: readonly string[]): Promise<number> {
-  return await runCommandLine(args, createTerminal());
+  const command = commands.find(({ name }) => name === args[0]);
+  return await runCommandLine(args, createTerminal({ isService: command?.isService === true }));
 }
 
 export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<number> {

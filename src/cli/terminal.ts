@@ -1,13 +1,11 @@
 import type { Terminal } from "./command.ts";
 
 /** The process' own streams and signals. */
-export function createTerminal(): Terminal {
-  // `berth crds | head` closes the pipe early: that is the reader's right, and no fault of ours.
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") process.exit(0);
-    process.stderr.write(`berth: the output cannot be written: ${error.message}\n`);
-    process.exit(1);
-  });
+export function createTerminal({ isService }: { readonly isService: boolean }): Terminal {
+  // A note that nobody can read is dropped; without a listener it would end the process.
+  process.stderr.on("error", () => undefined);
+  // A control plane whose log nobody reads, as in `berth up | tee`, still has VMs to look after.
+  process.stdout.on("error", isService ? () => undefined : endUnread);
   return {
     print: (line) => process.stdout.write(`${line}\n`),
     note: (line) => process.stderr.write(`${line}\n`),
@@ -16,6 +14,13 @@ export function createTerminal(): Terminal {
     },
     directory: process.cwd(),
   };
+}
+
+/** `berth crds | head` closes the pipe early: that is the reader's right, and no fault of ours. */
+function endUnread(error: NodeJS.ErrnoException): never {
+  if (error.code === "EPIPE") process.exit(0);
+  process.stderr.write(`berth: the output cannot be written: ${error.message}\n`);
+  process.exit(1);
 }
 
 /**

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
-import { type Berth, runBerth, startBerth, temporaryFolder } from "./support/berth.ts";
+import { type Berth, repository, runBerth, startBerth, temporaryFolder } from "./support/berth.ts";
 import { bodyOf, connect } from "./support/http.ts";
 import "./support/cleanup.ts";
 
@@ -142,6 +143,35 @@ test("a damaged database is told, and not started from", async (t) => {
   assert.equal(refused.code, 1);
   assert.match(refused.stderr, /berth restore/);
   assert.doesNotMatch(refused.stderr, /\n\s+at /);
+});
+
+for (const closesOutput of ["atOnce", "whenReady"] as const) {
+  test(`goes on when the reader of its output goes away ${closesOutput}`, async (t) => {
+    const folder = temporaryFolder("unread");
+    t.after(() => folder.remove());
+    const berth = await startBerth({ data: folder.path, closesOutput });
+    const logged = (): string => readFileSync(join(folder.path, "berth.log"), "utf8");
+    const http = connect(berth);
+    const refused = await http.ask({ path: classes, token: "wrong" });
+    assert.equal(refused.status, 401);
+    assert.match(logged(), /requests without valid credentials/);
+    const created = await http.ask({ method: "POST", path: classes, body: vmClass("small") });
+    assert.equal(created.status, 201, created.text);
+    http.close();
+    assert.equal(await berth.stop(), 0);
+    assert.match(logged(), /leads no longer/, "it was stopped, and had not ended before");
+  });
+}
+
+test("a command whose reader goes away ends without a word", async (t) => {
+  const folder = temporaryFolder("head");
+  t.after(() => folder.remove());
+  const path = join(folder.path, "stderr");
+  const line = `"$0" "$1" crds 2>"$2" | head -n 1; echo "\${PIPESTATUS[0]}"`;
+  const program = join(repository, "bin", "berth");
+  const { stdout } = spawnSync("bash", ["-c", line, process.execPath, program, path]);
+  assert.match(stdout.toString(), /^[^\n]*\n0\n$/);
+  assert.equal(readFileSync(path, "utf8"), "");
 });
 
 async function createSecret(berth: Berth, word: string): Promise<void> {

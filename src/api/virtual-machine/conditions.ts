@@ -21,6 +21,7 @@ export const vmReasonMeanings = {
   Stopped: "The machine is powered off.",
   Suspended: "The machine's memory is saved and it does not run.",
   Unlocking: "A lock that a dead task of ours left is being cleared.",
+  CleaningUp: "What an attempt left behind, and the machine does not need, is being removed.",
   Moving: "The machine is on its way to another node or hypervisor.",
   RestartRequired: "A change waits for the next restart, because updatePolicy allows none.",
   Drifted: "The machine was changed by hand, and driftPolicy says to leave it so.",

@@ -19,7 +19,7 @@ import {
   uuid,
   volumeId,
 } from "../parts/names.ts";
-import { plan } from "../parts/plan.ts";
+import { plan, plannedSteps } from "../parts/plan.ts";
 import { failedSteps, failure, operation, recentSteps, waitingFor } from "../parts/progress.ts";
 
 const addresses = array(
@@ -116,6 +116,7 @@ export const vmStatus = object("The machine as it was last seen.", {
     enumeration("What becomes of the machine when the object is deleted.", ["Delete", "Retain"]),
   ),
   plan: optional(plan),
+  plannedSteps: optional(plannedSteps),
   operation: optional(operation),
   failure: optional(failure),
   failedSteps: optional(failedSteps),

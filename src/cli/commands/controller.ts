@@ -29,6 +29,7 @@ export const controller: Command = {
     "log-format": logFormatOption,
   },
   arguments: [],
+  isService: true,
   examples: ["berth controller --kubeconfig ~/.kube/config"],
   run: runController,
 };

@@ -1,4 +1,4 @@
-import type { Hypervisor, VirtualMachine } from "../../api/index.ts";
+import type { Hypervisor } from "../../api/index.ts";
 import type { Answer, OwnTask, OwnWork } from "../../hypervisor/index.ts";
 import { formatTime } from "../../kernel/clock.ts";
 
@@ -95,42 +95,4 @@ export function describeLastWork({ fromMs, own }: Window, work: Answer<OwnWork>)
   const whose = certain === undefined ? " (before this copy stopped, so it may be its own)" : "";
   const began = `the other copy last began a task at ${formatTime(sinceMs)}${whose}`;
   return `  ${began}: ${does} ${target}${still}${partial}`;
-}
-
-/** As many names are shown of each. */
-const namesMax = 10;
-
-/** What happens as soon as this installation acts, deletions first. */
-export function describeWaiting(hypervisor: Hypervisor, vms: readonly VirtualMachine[]): string[] {
-  const here = vms.filter(({ spec }) => spec.hypervisorRef.name === hypervisor.metadata.name);
-  const isLeaving = ({ metadata }: VirtualMachine): boolean => {
-    return metadata.deletionTimestamp !== undefined;
-  };
-  const leaving = here.filter(isLeaving);
-  const coming = here.filter((vm) => !isLeaving(vm) && vm.status?.externalId === undefined);
-  const changed = here.filter(({ metadata, status }) => {
-    const isNew = (status?.appliedGeneration ?? 0) < (metadata.generation ?? 0);
-    return isNew && metadata.deletionTimestamp === undefined && status?.externalId !== undefined;
-  });
-  return [
-    ...waitingLine("will be deleted", leaving),
-    ...waitingLine("will be created", coming),
-    ...waitingLine("will be changed", changed),
-  ];
-}
-
-function waitingLine(what: string, vms: readonly VirtualMachine[]): string[] {
-  if (vms.length === 0) return [];
-  const names = vms.map(nameWithId);
-  const more = names.length > namesMax ? `, and ${names.length - namesMax} more` : "";
-  const plural = names.length === 1 ? "VM" : "VMs";
-  return [`  ${names.length} ${plural} ${what}: ${names.slice(0, namesMax).join(", ")}${more}`];
-}
-
-/** With its id on the hypervisor, once it has one: that is what is deleted there. */
-function nameWithId({ metadata, status }: VirtualMachine): string {
-  const name = `${metadata.namespace ?? ""}/${metadata.name ?? ""}`;
-  const { externalId, node } = status ?? {};
-  if (externalId === undefined) return name;
-  return `${name} (id ${externalId}${node === undefined ? "" : ` on ${node}`})`;
 }

@@ -191,29 +191,82 @@ describe("berth takeover", () => {
     }
   });
 
-  test("shows first what this installation will delete, create and change", async () => {
+  describe("shows what will be done to VMs", () => {
     const vms = "/apis/berth.dev/v1alpha1/namespaces/default/virtualmachines";
-    for (const name of ["old", "new", "edited"]) {
+    const steps: Record<string, object> = {
+      old: { effect: "Delete", intent: "Destroy it." },
+      web: { effect: "Restart", intent: "Ask the guest to shut down, within 60 s." },
+      db: { effect: "Stop", intent: "Switch the machine off." },
+      api: { effect: "Start", intent: "Start the machine." },
+      big: { effect: "Change", intent: "Change cpu.cores from 3 to 1." },
+      new: { effect: "Create", intent: "Create the VM." },
+      odd: {
+        effect: "Create",
+        intent: "Create the VM.",
+        blockedBy: "OrphanedVolumes: vm-9-disk-0.",
+      },
+    };
+
+    async function declare(name: string, status: object): Promise<void> {
       const spec = { hypervisorRef: { name: "pve" }, source: { blank: {} }, cpu: { cores: 1 } };
-      const finalizers = ["berth.dev/machine"];
       await bench.write("POST", vms, {
         apiVersion: "berth.dev/v1alpha1",
         kind: "VirtualMachine",
-        metadata: { name, finalizers },
+        metadata: { name },
         spec: { ...spec, memory: { size: "1Gi" } },
       });
+      await bench.write("PATCH", `${vms}/${name}/status`, { status });
     }
-    await bench.write("PATCH", `${vms}/edited/status`, { status: { externalId: "107" } });
-    const placed = { externalId: "104", node: "pve1" };
-    await bench.write("PATCH", `${vms}/old/status`, { status: placed });
-    await bench.write("DELETE", `${vms}/old`, {});
-    const { notes } = await take("no", "pve");
-    const lines = notes.filter((line) => / will be /.test(line));
-    assert.deepEqual(lines, [
-      "  1 VM will be deleted: default/old (id 104 on pve1)",
-      "  1 VM will be created: default/new",
-      "  1 VM will be changed: default/edited (id 107)",
-    ]);
+
+    async function shown(): Promise<string[]> {
+      const { notes } = await take("no", "pve");
+      return notes.filter((line) => /^ {2}(\d+ VM| {2}|nothing)/.test(line));
+    }
+
+    const at = "2026-01-01T00:00:00Z";
+    const observed = { observedGeneration: 1, plannedSteps: [] };
+
+    test("each kind of change by itself, with ids and nodes", async () => {
+      for (const [name, step] of Object.entries(steps)) {
+        const placed = name === "big" ? { externalId: "107", node: "pve1" } : {};
+        await declare(name, { ...observed, ...placed, plannedSteps: [step] });
+      }
+      assert.deepEqual(await shown(), [
+        "  1 VM will be deleted:",
+        "    default/old: Destroy it.",
+        "  1 VM will be restarted:",
+        "    default/web: Ask the guest to shut down, within 60 s.",
+        "  1 VM will be shut down:",
+        "    default/db: Switch the machine off.",
+        "  1 VM will be started:",
+        "    default/api: Start the machine.",
+        "  1 VM will be changed:",
+        "    default/big (id 107 on pve1): Change cpu.cores from 3 to 1.",
+        "  1 VM will be created:",
+        "    default/new: Create the VM.",
+        "  1 VM will not be touched until what is said here is fixed:",
+        "    default/odd: OrphanedVolumes: vm-9-disk-0.",
+      ]);
+    });
+
+    test("not those that are as declared, and those that are stalled with the reason", async () => {
+      const times = { attempts: 1, firstAt: at, lastAt: at };
+      const failure = { category: "Missing", message: "The VM 101 is gone.", ...times };
+      await declare("same", observed);
+      // Its generation is newer than the one that was applied: that alone changes nothing.
+      await declare("w0", { ...observed, appliedGeneration: 0, externalId: "101", failure });
+      assert.deepEqual(await shown(), [
+        "  nothing is planned that changes a VM",
+        "  1 VM will not be touched until what is said here is fixed:",
+        "    default/w0 (id 101): Missing: The VM 101 is gone.",
+      ]);
+    });
+
+    test("nor what nobody knows: a VM that this copy has not observed", async () => {
+      await declare("unseen", { observedGeneration: 1, externalId: "101" });
+      const lines = await shown();
+      assert.match(lines.join("\n"), /1 VM not observed by this copy.*\n +default\/unseen/);
+    });
   });
 
   test("needs a Hypervisor or --all, and not both", async () => {

@@ -18,12 +18,12 @@ import { say } from "../words/say.ts";
 import {
   describeLastWork,
   describeStanding,
-  describeWaiting,
   isObserved,
   isUnknown,
   windowOf,
   type LastEpoch,
 } from "./takeover-facts.ts";
+import { describePlanned } from "./takeover-preview.ts";
 
 export const takeover: Command = {
   name: "takeover",
@@ -32,9 +32,11 @@ export const takeover: Command = {
     "One copy of an installation acts on a hypervisor at a time. A backup that was restored beside " +
     "the original, or data that was moved to another host, only observes, and says so " +
     "(Superseded, PlaceChanged). This command shows which copy acts, when that was started and when " +
-    "it last began a task on the hypervisor, and which VMs this one will delete, create and change, " +
-    "and asks for the name of this installation. Then this one acts, and the other one stops " +
-    "within one tick.\n\n" +
+    "it last began a task on the hypervisor, and which VMs this one will delete, restart, shut down, " +
+    "start, change and create, and which it will not touch and why; then it asks for the name of " +
+    "this installation. The list is what this copy observed and plans: it observes every VM about " +
+    "every 10 minutes or more often. After that this one acts, and the other one stops within one tick." +
+    "\n\n" +
     "Stop the other copy first. Both declare the same VMs, and what they declare may differ.",
   usage: "takeover HYPERVISOR... | --all [--confirm NAME] [--timeout DURATION]",
   options: {
@@ -84,7 +86,7 @@ export function runTakeover(call: Call, machine: Machine, tools: TakeoverTools):
       const window = windowOf(hypervisor, last, machine.clock.nowMs());
       const work = await askOwnWork(server, hypervisor, { tools, sinceMs: window.fromMs });
       call.terminal.note(describeLastWork(window, work));
-      for (const line of describeWaiting(hypervisor, vms)) call.terminal.note(line);
+      for (const line of describePlanned(hypervisor, vms)) call.terminal.note(line);
     }
     const observed = named.filter(isObserved);
     if (observed.length === 0) {

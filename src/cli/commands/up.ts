@@ -48,6 +48,7 @@ export const up: Command = {
     "log-format": logFormatOption,
   },
   arguments: [],
+  isService: true,
   examples: ["berth up", "berth up --data /var/lib/berth --listen 0.0.0.0 --tls-san berth.lan"],
   run: runUp,
 };

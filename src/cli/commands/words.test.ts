@@ -72,6 +72,36 @@ describe("words of people", () => {
     });
   });
 
+  test("restart is refused, and retry says what it does, where this copy only observes", async () => {
+    const hypervisors = "/apis/berth.dev/v1alpha1/hypervisors";
+    await bench.write("POST", hypervisors, {
+      apiVersion: "berth.dev/v1alpha1",
+      kind: "Hypervisor",
+      metadata: { name: "pve" },
+      spec: {
+        type: "proxmox",
+        endpoints: ["https://pve.example:8006"],
+        credentials: { secretRef: { namespace: "berth-system", name: "pve" } },
+      },
+    });
+    const lastTransitionTime = "2026-01-02T00:00:00Z";
+    const ready = { type: "Ready", status: "False", reason: "Superseded", message: "m" };
+    const conditions = [{ ...ready, lastTransitionTime }];
+    await bench.write("PATCH", `${hypervisors}/pve/status`, { status: { conditions } });
+    const refused = await word(restart, "vm/web");
+    assert.deepEqual([refused.code, refused.out], [1, []]);
+    assert.match(refused.notes.join("\n"), /only observes hypervisor\/pve.*nothing was requested/);
+    assert.match(refused.notes.join("\n"), /berth takeover pve/);
+    assert.deepEqual(await annotationsOf(), {}, "it would restart at a later takeover");
+    for (const name of ["vm/web", "hypervisor/pve"]) {
+      const { code, out } = await word(retry, name);
+      assert.equal(code, 0);
+      assert.match(out.join("\n"), /is observed again.*nothing is tried before berth takeover pve/);
+    }
+    await word(pause, "vm/web");
+    assert.match((await word(retry, "vm/web")).out.join("\n"), /takeover pve/);
+  });
+
   test("retry and restart of a paused machine say that they wait until it is resumed", async () => {
     const of = "virtualmachine.berth.dev/web";
     assert.deepEqual((await word(retry, "vm/web")).out, [`${of} is tried again`]);

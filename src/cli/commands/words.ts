@@ -1,5 +1,6 @@
 import { formatTime } from "../../kernel/clock.ts";
-import { type Call, type Command, exitCodes, usageError } from "../command.ts";
+import type { KubeObject } from "../../kernel/object.ts";
+import { type Call, type Command, CommandError, exitCodes, usageError } from "../command.ts";
 import { namespaceOption, serverOptions, withServer } from "../objects/connect.ts";
 import { deleteObject, waitUntilGone } from "../objects/delete-object.ts";
 import type { Found } from "../objects/found.ts";
@@ -8,6 +9,7 @@ import { untilStopped } from "../objects/interrupt.ts";
 import { type Machine, systemMachine } from "../objects/machine.ts";
 import type { Server } from "../objects/server.ts";
 import { cancelWork } from "../words/cancel.ts";
+import { onlyObserved } from "../words/only-observed.ts";
 import { isPaused, nameOf, readNamed, say, type Words } from "../words/say.ts";
 
 const machines = ["VirtualMachine"];
@@ -22,6 +24,11 @@ interface Word {
   readonly done: string;
   /** What it asks for is not done while the object is paused. */
   readonly waitsForResume?: boolean;
+  /**
+   * What becomes of it where this copy only observes. A restart that waited for a takeover would
+   * come when nobody expects it any more.
+   */
+  readonly whenObserved?: "refused" | "observes";
   readonly words: (nowText: string) => Words;
 }
 
@@ -52,10 +59,12 @@ const retryWord: Word = {
   description:
     "Ends the wait for the next attempt, and a stall: what failed as often as it may is tried from " +
     "the beginning. It is not a repair: what was wrong and still is fails again. A paused object " +
-    "is tried when it is resumed.",
+    "is tried when it is resumed. Where another copy of this installation acts on the hypervisor, " +
+    "it is only observed again.",
   kinds: retried,
   done: "is tried again",
   waitsForResume: true,
+  whenObserved: "observes",
   words: (nowText) => ({ reconcileAt: nowText }),
 };
 
@@ -65,10 +74,12 @@ const restartWord: Word = {
   description:
     "Asks the guest to shut down, as spec.shutdown says, and starts the machine again. That is done " +
     "once, also if Berth itself is restarted meanwhile. Changes that waited for a restart are made. " +
-    "A paused machine restarts when it is resumed.",
+    "A paused machine restarts when it is resumed. Where another copy of this installation acts on " +
+    "the hypervisor, it is refused.",
   kinds: machines,
   done: "restarts",
   waitsForResume: true,
+  whenObserved: "refused",
   words: (nowText) => ({ restartAt: nowText }),
 };
 
@@ -101,16 +112,52 @@ export function runWord(call: Call, machine: Machine, { name, usage }: Command):
   if (word === undefined) throw usageError(`there is no word ${name}`);
   return withServer(call, machine, async (server) => {
     const nowText = formatTime(machine.clock.nowMs());
-    for (const found of await readNamed(call, server, { usage, kinds: word.kinds })) {
+    const named = await readNamed(call, server, { usage, kinds: word.kinds });
+    const observed = await observedOf(server, named, word);
+    // Of several none is asked for where one is refused.
+    if (word.whenObserved === "refused") refuseObserved(named, observed);
+    for (const found of named) {
       const object = await say(server, found, word.words(nowText));
-      // No other kind can be paused.
-      const mayBePaused = machines.includes(found.kind.kind) && word.waitsForResume === true;
-      const isLater = mayBePaused && isPaused(object);
-      const done = isLater ? `is paused: it ${word.done} when it is resumed` : word.done;
+      const hypervisor = observed.get(found.object);
+      const done = hypervisor === undefined ? doneOf(word, object) : observedAgain(hypervisor);
       call.terminal.print(`${nameOf(found)} ${done}`);
     }
     return exitCodes.ok;
   });
+}
+
+function doneOf({ waitsForResume, done }: Word, object: KubeObject): string {
+  // No other kind can be paused.
+  const mayBePaused = machines.includes(object.kind) && waitsForResume === true;
+  return mayBePaused && isPaused(object) ? `is paused: it ${done} when it is resumed` : done;
+}
+
+async function observedOf(
+  server: Server,
+  named: readonly Found[],
+  { whenObserved }: Word,
+): Promise<ReadonlyMap<KubeObject, string>> {
+  if (whenObserved === undefined) return new Map();
+  return onlyObserved(
+    server,
+    named.map(({ object }) => object),
+  );
+}
+
+function refuseObserved(named: readonly Found[], observed: ReadonlyMap<KubeObject, string>): void {
+  const found = named.find(({ object }) => observed.has(object));
+  if (found === undefined) return;
+  const hypervisor = observed.get(found.object) ?? "";
+  throw new CommandError(
+    `${nameOf(found)}: this copy of the installation only observes hypervisor/${hypervisor}, so ` +
+      "nothing was requested. Ask the copy that acts, or let this one act: " +
+      `berth takeover ${hypervisor}`,
+  );
+}
+
+function observedAgain(hypervisor: string): string {
+  const only = `this copy of the installation only observes hypervisor/${hypervisor}`;
+  return `is observed again: ${only}, and nothing is tried before berth takeover ${hypervisor}`;
 }
 
 export const cancel: Command = {

@@ -79,7 +79,7 @@ function nowLines({ object, suspects, nowMs }: Explanation): string[] {
   const lines = [
     ...(isJsonObject(operation) ? operationLines(operation, nowMs) : []),
     ...(isJsonObject(waitingFor) ? [waitingLine(waitingFor, nowMs)] : []),
-    ...(isJsonObject(failure) ? [retryLine(failure, isJsonObject(waitingFor), nowMs)] : []),
+    ...(isJsonObject(failure) ? retryLines(failure, { object, suspects, nowMs }) : []),
     ...suspects
       .filter((suspect) => suspect.object !== object)
       .flatMap((suspect) => {
@@ -91,13 +91,25 @@ function nowLines({ object, suspects, nowMs }: Explanation): string[] {
 }
 
 function operationLines(operation: JsonObject, nowMs: number): string[] {
-  const { step, intent, attempt, since, deadline, task } = operation;
+  const { step, intent, attempt, since, task, outcome } = operation;
+  const what = `${textOf(step)}: ${textOf(intent)}`;
+  // It is kept because the next step rests on it.
+  if (outcome === "Done") return [`done: ${what}`];
   return [
-    `${textOf(step)}: ${textOf(intent)}`,
+    what,
     `attempt ${textOf(attempt ?? 1)}, since ${humanAge(since, nowMs)}`,
-    ...(typeof deadline === "string" ? [`an answer is due ${relative(deadline, nowMs)}`] : []),
-    ...(typeof task === "string" ? [`the hypervisor calls it ${textOf(task)}`] : []),
+    ...(typeof task === "string"
+      ? [`it runs on the hypervisor as ${textOf(task)}`]
+      : deadlineLines(operation, nowMs)),
   ];
+}
+
+/** Of what no task is known, this is how long nothing is repeated. A task takes its time. */
+function deadlineLines({ deadline, outcome }: JsonObject, nowMs: number): string[] {
+  const leftMs = typeof deadline === "string" ? Date.parse(deadline) - nowMs : 0;
+  if (outcome !== undefined || !(leftMs > 0)) return [];
+  const until = `for ${humanDuration(leftMs)} (until ${textOf(deadline)})`;
+  return [`no task is known yet: its effect may still arrive ${until}`];
 }
 
 function waitingLine({ kind, name, since }: JsonObject, nowMs: number): string {
@@ -112,6 +124,21 @@ function causeLine({ name, object }: Suspect, nowMs: number): string[] {
   return typeof nextRetryAt === "string"
     ? [`${name}: next attempt ${relative(nextRetryAt, nowMs)}`]
     : [];
+}
+
+/** Where another copy of the installation acts, nothing comes by itself. */
+function retryLines(
+  failure: JsonObject,
+  { object, suspects, nowMs }: Pick<Explanation, "object" | "suspects" | "nowMs">,
+): string[] {
+  const { waitingFor, plannedSteps } = statusOf(object);
+  const observed = suspects.find((one) => one.object !== undefined && isOnlyObserved(one.object));
+  if (observed?.object === undefined) return [retryLine(failure, isJsonObject(waitingFor), nowMs)];
+  const steps = Array.isArray(plannedSteps) ? plannedSteps.filter(isJsonObject) : [];
+  return [
+    `only berth takeover ${observed.object.metadata.name ?? ""} lets this copy act`,
+    ...steps.map(({ intent }) => `planned after that: ${textOf(intent)}`),
+  ];
 }
 
 /** By the policy of the category, in words. */

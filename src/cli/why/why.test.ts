@@ -145,8 +145,26 @@ describe("why", () => {
     assert.match(text, /3 times, first at/);
     assert.match(text, /What to do: free the storage/);
     assert.match(text, /next attempt in 30s/);
-    assert.match(text, /an answer is due in 60s/);
+    assert.match(text, /no task is known yet: its effect may still arrive for 60s/);
     assert.equal(text.match(/CreationFailed/g)?.length, 1, "the condition does not repeat it");
+  });
+
+  test("does not call work late that goes on, and says what is done", async () => {
+    await bench.write("POST", vms, machine("web"));
+    const at = (ms: number): string => formatTime(bench.clock.nowMs() + ms);
+    const times = { since: at(-120_000), deadline: at(-12_000) };
+    const operation = { id: "1", step: "AddDisk", intent: "Make the disk.", attempt: 1, ...times };
+    const conditions = [ready("False", "Creating", "Make the disk.")];
+    const said = async (more: object): Promise<string> => {
+      await setStatus(`${vms}/web`, { conditions, operation: { ...operation, ...more } });
+      const text = await ask("vm/web");
+      assert.doesNotMatch(text, /is due|may still arrive/);
+      return text;
+    };
+    assert.match(await said({ task: "UPID:pve1:1:" }), /since 2m\n.*it runs .* as UPID:pve1:1:/);
+    assert.match(await said({}), /attempt 1, since 2m/);
+    assert.match(await said({ outcome: "Done" }), /done: AddDisk: Make the disk\./);
+    assert.match(await said({ outcome: "Blocked", deadline: at(5_000) }), /attempt 1/);
   });
 
   test("names the Hypervisor that is only observed, also of a VM that is as declared", async () => {
@@ -172,6 +190,16 @@ describe("why", () => {
     assert.match(text, /web is ready, but this Berth only observes it:/);
     assert.match(text, /1\. hypervisor\.berth\.dev\/pve: Superseded \(ConflictingController\)/);
     assert.match(text, /What to do: run: berth takeover pve/);
+    assert.doesNotMatch(text, /by itself/);
+    assert.match(await ask("hypervisor/pve"), /only berth takeover pve lets this copy act/);
+    const failure = { category: "DependencyNotReady", message, ...times };
+    const plannedSteps = [{ effect: "Start", intent: "Start the machine." }];
+    const held = { conditions: [ready("False", "DependencyNotReady", message)], failure };
+    await setStatus(`${vms}/web`, { observedGeneration: 1, ...held, plannedSteps });
+    const waits = await ask("vm/web");
+    assert.match(waits, /only berth takeover pve lets this copy act/);
+    assert.match(waits, /planned after that: Start the machine\./);
+    assert.doesNotMatch(waits, /by itself/);
   });
 
   test("says what to do once, at the cause, and of the rest that it follows", async () => {

@@ -11,8 +11,11 @@ import { nameOf, subjectOf } from "./wire.ts";
 const roundingMs = 1_000;
 /** So often in a row the same may be reported as done without effect before that is a failure. */
 const vainMax = 3;
-/** So often the same may be sent without its pause after an unknown end and another step. */
-const unknownMax = 2;
+/**
+ * So often the same may be sent without its pause where another step was done in between: after an
+ * end of which nobody knows, that may have been needed first.
+ */
+const overtakenMax: Partial<Record<AttemptEnd["is"], number>> = { done: Infinity, unknown: 2 };
 
 /** What is known of the object for which a request is sent. */
 export interface Behind {
@@ -117,13 +120,11 @@ interface Repetition {
 function demandPace(row: Row, repetition: Repetition): void {
   const { site, end, last, attempt, isAlone } = repetition;
   // What was done, and undone by another request of ours, may have to be done again.
-  const isUndone = !isAlone && end.is === "done";
-  if (isUndone) row.ends.clear();
-  const kind = end.is === "failed" ? `failed: ${end.words}` : end.is;
+  if (!isAlone && end.is === "done") row.ends.clear();
+  const kind = kindOf(end);
   const times = (row.ends.get(kind) ?? 0) + 1;
   row.ends.set(kind, times);
-  // The first of which nobody knows what became of it, where another step had to be done first.
-  const isOvertaken = isUndone || (!isAlone && end.is === "unknown" && times <= unknownMax);
+  const isOvertaken = !isAlone && times <= (overtakenMax[end.is] ?? 0);
   const fromMs = "atMs" in end ? end.atMs : last.sentMs;
   const pauseMs = attempt.sentMs - fromMs;
   const dueMs = isOvertaken ? 0 : dueOf(end, times, repetition);
@@ -131,6 +132,10 @@ function demandPace(row: Row, repetition: Repetition): void {
   const what = `${nameOf(attempt.request)} on ${site.name} was sent again after ${pauseMs} ms`;
   const due = dueMs === Infinity ? "nothing more is to be tried" : `${dueMs} ms are due`;
   throw new Violation(6, `${what}, where ${due}: ${kind}, for the ${times}. time`);
+}
+
+function kindOf(end: AttemptEnd): string {
+  return end.is === "failed" ? `failed: ${end.words}` : end.is;
 }
 
 /** How long after its end the same may be sent again at the soonest. */

@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
+import { pause } from "./eventually.ts";
 
 /** A real `berth up` in a process of its own, as a user starts it. */
 export interface Berth {
@@ -46,6 +47,8 @@ export async function startBerth(options: {
   readonly demo?: boolean;
   /** On top of our own environment: failpoints, a clock that is wrong. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Nobody reads its output any more from then on. */
+  readonly closesOutput?: "atOnce" | "whenReady";
 }): Promise<Berth> {
   const noDemo = options.demo === true ? [] : ["--no-demo"];
   const args = ["up", ...noDemo, "--data", options.data, "--port", String(options.port ?? 0)];
@@ -63,6 +66,10 @@ export async function startBerth(options: {
   };
   child.stdout.on("data", onOutput);
   child.stderr.on("data", onOutput);
+  if (options.closesOutput === "atOnce") {
+    closeOutput(child);
+    void untilLogged(options.data, "info leads").then(ready.resolve);
+  }
   const exited = exitOf(child);
   const late = setTimeout(() => ready.reject(new Error(`not ready: ${printed}`)), readyWithinMs);
   const died = exited.then((code) => {
@@ -74,7 +81,20 @@ export async function startBerth(options: {
     clearTimeout(late);
     died.catch(() => undefined);
   }
+  if (options.closesOutput === "whenReady") closeOutput(child);
   return handleOf(child, { data: options.data, exited, output: () => printed });
+}
+
+function closeOutput({ stdout, stderr }: ChildProcess): void {
+  stdout?.destroy();
+  stderr?.destroy();
+}
+
+/** The log file of the data folder has every line, also where nobody reads the output. */
+async function untilLogged(data: string, words: string): Promise<void> {
+  const path = join(data, "berth.log");
+  const isLogged = (): boolean => existsSync(path) && readFileSync(path, "utf8").includes(words);
+  for (let waitedMs = 0; !isLogged() && waitedMs < readyWithinMs; waitedMs += 100) await pause(100);
 }
 
 /** Runs `berth` to its end, for commands and for starts that must be refused. */
