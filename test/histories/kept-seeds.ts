@@ -50,5 +50,6 @@ export const keptSeeds: readonly { readonly seed: number; readonly found: string
   { seed: 322244714, found: "slots that an operation without a known end held for ever" },
   { seed: 125379847, found: "another volume with the name of a disk that a disk-holder VM kept" },
   { seed: 803885210, found: "a volume on a node where no VM of its id is, told by nobody" },
+  { seed: 271697168, found: "an older task taken for a result, after its record was gone" },
   { seed: 498719596, found: "a disk taken off a VM that is suspended to disk" },
 ];

@@ -121,6 +121,12 @@ export const vmStatus = object("The machine as it was last seen.", {
   failure: optional(failure),
   failedSteps: optional(failedSteps),
   recentSteps: optional(recentSteps),
+  lastTask: optional(
+    text(
+      "The hypervisor's name of the task that an operation of this VM ended with last. A task that is not newer is not the result of the next one.",
+      512,
+    ),
+  ),
   waitingFor: optional(waitingFor),
   handledReconcileAt: optional(
     text("The last value of the annotation berth.dev/reconcile-at that was acted upon.", 128),

@@ -15,7 +15,7 @@ const uptimeMs = clock.monotonicMs();
 async function settled(
   recalled: readonly RecalledTask[],
   last?: OperationRecord["last"],
-  setMs = 0,
+  { setMs = 0, lastTask }: { readonly setMs?: number; readonly lastTask?: string } = {},
 ): Promise<string> {
   const record = {
     version: 1,
@@ -43,6 +43,7 @@ async function settled(
     record: () => record,
     traitsOf: () => ({ windowMs: 60_000, works: ["Start"] }),
     recalls: () => ({ target: {} }),
+    lastTask: () => lastTask,
     slotsOf: () => [],
     save: () => Promise.resolve(),
   } as unknown as Subject;
@@ -78,7 +79,8 @@ test("a task that began seconds before is not its result where the clock is know
 
 test("a task is not overlooked where Berth's own clock was set back since it began", async () => {
   const hourMs = 3_600_000;
-  assert.equal(await settled([task("Start", startMs - hourMs)], undefined, -hourMs), "ended");
+  const set = { setMs: -hourMs };
+  assert.equal(await settled([task("Start", startMs - hourMs)], undefined, set), "ended");
 });
 
 test("an older task of the same kind is not taken for the result of a request that was lost", async () => {
@@ -96,6 +98,15 @@ test("the task of the operation before it is not its result, though both began i
   assert.equal(await settled([before], known), "unconfirmed");
   assert.equal(await settled([{ ...before, task: "own" }, before], known), "ended");
   assert.equal(await settled([before, { ...before, task: "older" }], known), "unconfirmed");
+});
+
+test("nor is it where its record is gone, because the VM was as declared in between", async () => {
+  const before = task("Start", startMs);
+  const known = { lastTask: before.task };
+  assert.equal(await settled([before], undefined, known), "unconfirmed");
+  const older = { ...before, task: "older" };
+  assert.equal(await settled([before, older], undefined, known), "unconfirmed");
+  assert.equal(await settled([{ ...before, task: "own" }, before], undefined, known), "ended");
 });
 
 test("other work that a late request began is waited for, and its end is not taken for a result", async () => {

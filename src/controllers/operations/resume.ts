@@ -78,6 +78,8 @@ export interface Subject {
   traitsOf(step: string): StepTraits;
   /** Whose work is asked for when its task is not known; undefined: there can be none. */
   recalls(record: OperationRecord): RecallOf | undefined | Promise<RecallOf | undefined>;
+  /** The task that an operation of the object ended with last, where no record tells it any more. */
+  lastTask?(): TaskHandle | undefined;
   /** The slots of work that 0.1 began: later records have them. */
   slotsOf(record: OperationRecord): readonly string[];
   /** Writes the record again, over the version that was read. */
@@ -256,7 +258,7 @@ async function recallTask(
   const { sinceMs = openedMs(record, clock) } = of;
   const recalled = await subject.driver.recall(of.target, sinceMs, of.hints);
   if (!recalled.ok) return recalled;
-  const newer = afterTask(recalled.value, record.last?.task);
+  const newer = afterTask(recalled.value, record.last?.task ?? subject.lastTask?.());
   return answered(taskAmong(newer, subject.traitsOf(record.step), sinceMs));
 }
 

@@ -35,6 +35,7 @@ export function subjectOf(turn: ConnectedTurn): Subject {
     record: () => recordOf(turn),
     traitsOf,
     recalls: (record) => recallsOf(turn, record),
+    lastTask: () => turn.vm.status?.lastTask,
     slotsOf: (record) => slotsUnderWay(turn, record),
     save: (record) => saveRecord(turn, record),
     saveBlocked: (record, waitsFor) => saveBlocked(turn, record, waitsFor),

@@ -55,6 +55,7 @@ export interface VmView {
   readonly failedSteps?: readonly FailedStep[];
   /** Changes of power and settings; absent: those that were made before. */
   readonly recentSteps?: readonly RecentStep[];
+  readonly lastTask?: string;
   readonly handled?: Pick<VirtualMachineStatus, "handledReconcileAt" | "handledRestartAt">;
 }
 
@@ -79,6 +80,7 @@ export function statusOf(vm: VirtualMachine, view: VmView, nowMs: number): Virtu
     operation,
     failure: failureOf(view, old.failure),
     failedSteps: failedPart(vm, view),
+    lastTask: view.lastTask ?? old.lastTask,
     recentSteps: recentOf(view.recentSteps ?? old.recentSteps, state.is === "resting"),
     waitingFor: sinceWhen(waitingOf(state), waitingFor, nowMs),
     conditions: [...conditionsOf(vm, view, nowMs)],

@@ -171,7 +171,7 @@ export async function writeView(
   if (urgency === "progress" && isTooEarly(turn, view)) return;
   const { waitingFor: waited } = turn.vm.status ?? {};
   const known = { claim: turn.claim?.spec, seen: turn.seen, operation: keptRecord(turn, view) };
-  const counts = { ...ignoredPart(turn, view), ...recentPart(turn, view) };
+  const counts = { ...ignoredPart(turn, view), ...recentPart(turn, view), ...lastTaskPart(turn) };
   const status = statusOf(turn.vm, { ...known, ...view, ...counts, ...plannedPart(turn) }, nowMs);
   const written = await writeStatus<VirtualMachine>(
     deps.client.of(virtualMachineKind),
@@ -203,6 +203,13 @@ function ignoredPart(turn: Turn, view: VmView): Pick<VmView, "failedSteps" | "ha
 /** Also where nothing would be done: that it is told shows that this copy has observed the VM. */
 function plannedPart({ connection, planned = [] }: Turn): Pick<VmView, "plannedSteps"> {
   return connection?.observeOnly === undefined ? {} : { plannedSteps: [...planned] };
+}
+
+/** It outlives its record: the next operation may begin in the same second. */
+function lastTaskPart({ operation }: Turn): Pick<VmView, "lastTask"> {
+  if (operation === undefined || isOpen(operation.settlement)) return {};
+  const { record, task = record.task ?? record.last?.task } = operation;
+  return task === undefined ? {} : { lastTask: task };
 }
 
 function recentPart(turn: Turn, view: VmView): Pick<VmView, "recentSteps"> {
