@@ -78,7 +78,7 @@ export interface Subject {
   traitsOf(step: string): StepTraits;
   /** Whose work is asked for when its task is not known; undefined: there can be none. */
   recalls(record: OperationRecord): RecallOf | undefined | Promise<RecallOf | undefined>;
-  /** The task that an operation of the object ended with last, where no record tells it any more. */
+  /** The task that an operation of the object ended with last, also after its record is gone. */
   lastTask?(): TaskHandle | undefined;
   /** The slots of work that 0.1 began: later records have them. */
   slotsOf(record: OperationRecord): readonly string[];

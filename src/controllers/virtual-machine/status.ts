@@ -9,6 +9,7 @@ import { failedStepsOf, type FailedStep } from "../operations/index.ts";
 import { originsText } from "./created-from.ts";
 import { recentOf, type RecentStep } from "./flapping.ts";
 import { addressesOf } from "./status-addresses.ts";
+import { agentReady, running } from "./status-guest.ts";
 import { hasDisk, observedPart } from "./status-observed.ts";
 import { sinceWhen, waitingSummary, type Waiting } from "./status-waiting.ts";
 
@@ -342,11 +343,6 @@ function isUnproven({ at }: Seen, claim: ClaimSpec | undefined): boolean {
   return (at === "foreign" || at === "opaque") && claim?.everExisted === true;
 }
 
-/** Nobody asked for the power of a machine that never ran. */
-function isInMaking(machine: Machine | undefined, claim: ClaimSpec | undefined): boolean {
-  return machine?.power === "Unknown" && claim?.everExisted !== true;
-}
-
 function provisioned(vm: VirtualMachine, machine: Machine | undefined): ConditionState {
   const type = vmConditions.Provisioned;
   if (machine !== undefined && hasDisks(vm, machine)) {
@@ -356,47 +352,4 @@ function provisioned(vm: VirtualMachine, machine: Machine | undefined): Conditio
   const isDeleting = vm.metadata.deletionTimestamp !== undefined;
   const reason = isDeleting ? vmReasons.Deleting : vmReasons.Creating;
   return { type, status: "False", reason, message: "The machine does not stand whole." };
-}
-
-function running(machine: Machine | undefined, claim: ClaimSpec | undefined): ConditionState {
-  const type = vmConditions.Running;
-  const isComing = isInMaking(machine, claim);
-  const without = isComing ? "It has not been started yet." : "The VM does not exist.";
-  switch (isComing ? undefined : machine?.power) {
-    case "Running":
-      return { type, status: "True", reason: vmReasons.Succeeded, message: "It is powered on." };
-    case "Unknown":
-      return { type, status: "Unknown", reason: vmReasons.Unreachable, message: "Not seen yet." };
-    case "Paused":
-    case "Suspended":
-      return { type, status: "False", reason: vmReasons.Suspended, message: "It is suspended." };
-    case "Stopped":
-      return { type, status: "False", reason: vmReasons.Stopped, message: "It is powered off." };
-    case undefined:
-      return { type, status: "False", reason: vmReasons.Stopped, message: without };
-  }
-}
-
-function isTrue(status: VirtualMachineStatus | undefined, type: string): boolean {
-  const conditions = status?.conditions ?? [];
-  return conditions.some((condition) => condition.type === type && condition.status === "True");
-}
-
-function agentReady(
-  { spec, status }: VirtualMachine,
-  machine: Machine | undefined,
-  guest: GuestView | undefined,
-): ConditionState | undefined {
-  const type = vmConditions.AgentReady;
-  if (spec.guestAgent?.enabled === false) {
-    const message = "The machine has no channel for an agent.";
-    return { type, status: "False", reason: vmReasons.AgentDisabled, message };
-  }
-  if (guest?.agent === "Answered") {
-    return { type, status: "True", reason: vmReasons.Succeeded, message: "The agent answers." };
-  }
-  const isUnasked = guest === undefined && machine?.power === "Running";
-  if (isUnasked && isTrue(status, type)) return undefined;
-  const message = "No agent has answered yet. Nothing waits for it.";
-  return { type, status: "False", reason: vmReasons.NoAgent, message };
 }
