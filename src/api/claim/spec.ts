@@ -52,7 +52,7 @@ const volumes = listMap(
     madeBy: optional(text("The id of the operation that made it.", 64)),
     proof: optional(
       enumeration(
-        "What proves that it belongs to the VM. Config: the configuration that our own task ended with names it. TaskLog: the log of our own task names it. Named: Berth chose its name and wrote it down before it was made. Taken: a declaration names it to be taken over. Followed: somebody renamed or moved it; the volume that was recorded before is proven gone, and this one in its place has exactly its size. Such a one is used, and never destroyed. Recorded: a release before 0.2 recorded it, or a person had the whole VM destroyed. A disk without a proof is never destroyed.",
+        "What proves that it belongs to the VM. Config: the configuration that our own task ended with names it. TaskLog: the log of our own task names it. Named: Berth chose its name and wrote it down before it was made. Taken: a declaration names it to be taken over. Followed: only its place and its size say that it is the disk, because somebody renamed or moved it, because nobody knows how the operation that makes the disk ended, or because the Claim was lost. Such a one is used, and never destroyed. Recorded: a release before 0.2 recorded it, or a person had the whole VM destroyed. A disk without a proof is never destroyed.",
         ["Config", "TaskLog", "Named", "Taken", "Followed", "Recorded"],
       ),
     ),
@@ -61,7 +61,7 @@ const volumes = listMap(
 );
 
 const otherVolumes = listMap(
-  "Volumes that were seen under this id and that are not ours. They are never destroyed. While one of them exists, no VM is created under the id. One that complete lists do not show for ten minutes is believed to be gone.",
+  "Volumes that were seen under this id and that are not ours. They are never destroyed. While one of them exists, no VM is created under the id. One that complete lists do not show for ten minutes is believed to be gone; its name is remembered, because its storage may only be unmounted, and a volume of ours that gets the name is never destroyed.",
   object("One volume.", {
     id: volumeId("Its id on the hypervisor."),
     seenAt: optional(time("When it was first seen.")),
