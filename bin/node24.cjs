@@ -60,8 +60,9 @@ function holdsNode(home) {
 /** What to tell a person whose machine has no Node that could run Berth. */
 const noNodeMessage =
   `berth: Node ${nodeMajorMin} or later is needed, this is Node ${process.versions.node}, and no ` +
-  `package brings a newer one for ${process.platform}-${process.arch}: install Node ` +
-  `${nodeMajorMin} (https://nodejs.org) and run it again.`;
+  `installed package brings a newer one for ${process.platform}-${process.arch}. In a fresh clone, ` +
+  `run npm start or npm install first; elsewhere install Node ${nodeMajorMin} ` +
+  "(https://nodejs.org) and run it again.";
 
 /**
  * Runs a file under Node 24 and becomes its shadow: the same terminal, the same signals, the same

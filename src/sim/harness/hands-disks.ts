@@ -26,6 +26,7 @@ export const diskHands = {
   reuseName,
   reuseFirmwareName,
   attachNamedMemory,
+  fillEmptySlot,
   removeReplaced,
   moveToOtherSlot,
 } as const;
@@ -107,6 +108,23 @@ function attachNamedMemory({ site, id }: FoundClaimed): string | undefined {
   site.model.writeGuestFile(node, Number(id), `${text}scsi9: local-zfs:${name},size=1G\n`);
   site.touched(id);
   return `attaches the disk ${name} to ${id}`;
+}
+
+/** Somebody attaches a volume of their own where the first disk of a new machine is to be. */
+function fillEmptySlot({ site, id }: FoundClaimed, dice: Dice): string | undefined {
+  const node = site.model.cluster.nodeOfGuest(Number(id));
+  const text = site.text(id) ?? "";
+  if (node === undefined || !lacksDisks(site, id)) return undefined;
+  const name = `vm-${id}-put-${dice.between(0, 3)}`;
+  if (!putVolume({ site, id }, `${node}:rpool/data`, name)) return undefined;
+  site.model.writeGuestFile(node, Number(id), `${text}scsi0: local-zfs:${name},size=1G\n`);
+  site.touched(id);
+  return `puts ${name} in the place where the first disk of ${id} is to be`;
+}
+
+/** A machine that was created and has no disk yet; whoever works on it may change it. */
+export function lacksDisks(site: Site, id: string): boolean {
+  return !/^\[|^lock:|^(?:scsi|sata|virtio)\d+:/m.test(site.text(id) ?? "lock: gone");
 }
 
 /** Somebody who put a volume of their own into the slot of a disk removes Berth's, unused now. */

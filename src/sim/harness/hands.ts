@@ -259,8 +259,8 @@ export class Hands {
   }
 
   /** Somebody does something to a disk of Berth's machine. */
-  changeDisk(how: keyof typeof diskHands): void {
-    const found = this.#anyOfBerth();
+  changeDisk(how: keyof typeof diskHands, isMeant?: (site: Site, id: string) => boolean): void {
+    const found = this.#anyOfBerth(isMeant);
     if (found === undefined) return;
     const { volumes = [] } = this.#world.records.claimOf(found.site.name, found.id)?.spec ?? {};
     const isClaimed = (name: string): boolean => volumes.some(({ id }) => id.endsWith(`:${name}`));

@@ -1,10 +1,11 @@
+import { lacksDisks } from "./hands-disks.ts";
 import { later, say, siteOf, type Trouble, type TroubleMakers } from "./trouble.ts";
 import type { Site } from "./site.ts";
 import { webImageName } from "./web-images.ts";
 
 /** Workers that copy, killed one after the other: whatever is tried again dies again. */
 export function onWorkers(makers: TroubleMakers): Trouble[] {
-  const { people, dice } = makers;
+  const { people, hands, dice } = makers;
   return [
     {
       name: "kill imports",
@@ -14,6 +15,19 @@ export function onWorkers(makers: TroubleMakers): Trouble[] {
         people.declareOn(site);
         const work = /^qm(config|create|clone):|^POST .*\/content$/;
         killInARow(makers, { site, work, steps: dice.between(2, 7) });
+      },
+    },
+    {
+      name: "fill the place of a killed import",
+      weight: 2,
+      strike: () => {
+        const site = siteOf(makers);
+        people.declareOn(site);
+        const work = /^qm(config|create|clone):|^POST .*\/content$/;
+        killInARow(makers, { site, work, steps: dice.between(2, 7) });
+        for (let turn = 0; turn < 4; turn += 1) {
+          later(makers, [500, 20_000], () => hands.changeDisk("fillEmptySlot", lacksDisks));
+        }
       },
     },
     {
