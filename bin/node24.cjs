@@ -60,8 +60,8 @@ function holdsNode(home) {
 /** What to tell a person whose machine has no Node that could run Berth. */
 const noNodeMessage =
   `berth: Node ${nodeMajorMin} or later is needed, this is Node ${process.versions.node}, and no ` +
-  `installed package brings a newer one for ${process.platform}-${process.arch}. In a fresh clone, ` +
-  `run npm start or npm install first; elsewhere install Node ${nodeMajorMin} ` +
+  `installed package brings a newer one for ${process.platform}-${process.arch}. ` +
+  `In a fresh clone, run npm start or npm install first; elsewhere install Node ${nodeMajorMin} ` +
   "(https://nodejs.org) and run it again.";
 
 /**
