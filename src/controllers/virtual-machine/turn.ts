@@ -259,9 +259,13 @@ function keptRecord({ operation, vm }: Turn, { state }: VmView): OperationRecord
   if (settlement.is === "blocked") return { ...record, outcome: "Blocked" };
   const untold = keptUntilTold(record, operation, toldStep(state));
   if (untold !== undefined) return untold;
-  // Nobody said how it ended: it counts when it is planned again, whatever is waited for first.
-  if (settlement.is === "doubtful" && state.is !== "resting") return withoutSlots(record);
+  // No reply came, and no task: it counts when it is planned again, whatever is waited for first.
+  if (isUnanswered(settlement) && state.is !== "resting") return withoutSlots(record);
   return isDone(settlement) && state.is === "waiting" ? { ...record, outcome: "Done" } : undefined;
+}
+
+function isUnanswered(settlement: Resumed["settlement"]): boolean {
+  return settlement.is === "doubtful" && settlement.outcome === "Abandoned";
 }
 
 /** The step whose failure a write tells. */
