@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { virtualMachineKind } from "../../api/index.ts";
-import type { WrittenVirtualMachineSpec } from "../../api/index.ts";
+import type { ClaimSpec, WrittenVirtualMachineSpec } from "../../api/index.ts";
 import type { PveReply, PveRequest, Send } from "../../drivers/proxmox/index.ts";
 import type { HypervisorDriver } from "../../hypervisor/index.ts";
 import type { ProxmoxModel } from "../../sim/index.ts";
@@ -285,12 +285,16 @@ class Life {
   /**
    * Empty reservations of workers that were killed: no token may remove them, so each has to stand
    * in a Claim that was let go, where people find it. Then a person removes it. So it is with what
-   * the saga itself lets go, and nobody came to take back.
+   * the saga itself lets go, and nobody came to take back; and with a disk that a dead worker had
+   * attached: nobody knows how that ended, so the disk is kept.
    */
   async clearUp(): Promise<void> {
     const claims = (await listClaims(this.world.client)).map(({ spec }) => spec);
     const isLent = this.#saga.again !== undefined;
-    for (const id of this.#ours().filter((there) => isLent || isHusk(this.proxmox, there))) {
+    const isLeft = (id: string): boolean => {
+      return isLent || isHusk(this.proxmox, id) || isUnprovenHolder(claims, id);
+    };
+    for (const id of this.#ours().filter(isLeft)) {
       const claim = claims.find(({ externalId }) => externalId === id);
       assert.equal(claim?.state, "Released", this.told(`nobody knows of the machine ${id}`));
       destroyByHand(this.proxmox, id);
@@ -424,4 +428,10 @@ class Life {
 
 function nameOf({ method, path }: PveRequest): string {
   return `${method} ${path.replaceAll(/[0-9a-f]{8,}[0-9a-f-]*/g, "…")}`;
+}
+
+/** A disk-holder VM with nothing but disks of which nobody knows whose they are. */
+function isUnprovenHolder(claims: readonly ClaimSpec[], id: string): boolean {
+  const claim = claims.find(({ externalId, role }) => externalId === id && role === "DiskHolder");
+  return claim?.volumes?.every(({ proof }) => proof === "Followed") === true;
 }

@@ -173,6 +173,8 @@ function madeByAllocation(
   if (settledAt !== undefined) return undefined;
   const isIts = isAskedFor(allocation, volumes, seen);
   if (!guard("allocated-disk-asked-for", isIts)) return undefined;
+  // The key of the configuration says that it is the VM's own memory, whoever saved it.
+  if (seen.role === "State") return ours("Config", operation);
   return judgeAllocated(grounds, { claim, machine, allocation }, seen);
 }
 
