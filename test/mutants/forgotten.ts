@@ -52,8 +52,8 @@ export const forgotten: readonly Mutant[] = [
     name: "forgets with the process that what nothing shows was done",
     edits: [
       {
-        file: `${engine}/perform.ts`,
-        find: '    await subject.save({ ...record, outcome: "Done" });\n',
+        file: `${engine}/resume.ts`,
+        find: '  if (isDone(settlement) && isUnshown) await subject.save({ ...record, outcome: "Done" });\n',
         replace: "",
       },
     ],

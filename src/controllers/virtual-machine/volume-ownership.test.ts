@@ -239,7 +239,8 @@ describe("a volume that goes with its VM", () => {
     };
     const moved = { ...claim, volumes: [followed], allocation };
     const seen = { at: "ours", machine: { ...machine, volumes: [copied] } } as const;
-    const next = planVm({ declared, claim: moved, seen, nowMs: 0 });
+    const lastDone = { id: "o1", step: "MoveDisk" };
+    const next = planVm({ declared, claim: moved, seen, nowMs: 0, lastDone });
     assert(next.do === "record");
     assert.equal(next.change.volumes?.find(({ id }) => id === copied.id)?.proof, "Followed");
   });
