@@ -173,8 +173,6 @@ function madeByAllocation(
   if (settledAt !== undefined) return undefined;
   const isIts = isAskedFor(allocation, volumes, seen);
   if (!guard("allocated-disk-asked-for", isIts)) return undefined;
-  // The key of the configuration says that it is the VM's own memory, whoever saved it.
-  if (seen.role === "State") return ours("Config", operation);
   return judgeAllocated(grounds, { claim, machine, allocation }, seen);
 }
 
@@ -189,6 +187,8 @@ function judgeAllocated(
   seen: SeenVolume,
 ): Judgement {
   const { operation } = allocation;
+  // The key of the configuration says that it is the VM's own memory, whoever saved it.
+  if (seen.role === "State") return ours("Config", operation);
   const isSized = guard("allocated-disk-asked-size", hasAskedSize(allocation, seen));
   const isOnly = guard("allocated-disk-only-new", !hasOtherNew(claim, machine, seen));
   if (!isSized || !isOnly) return strange;
