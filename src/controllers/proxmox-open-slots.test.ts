@@ -216,7 +216,7 @@ function exchange({ stage, id }: Scene, node: string): void {
   const place = Object.keys(volumes).find((one) => one.startsWith(`${node}:rpool`)) ?? "";
   const row = volumes[place]?.find(({ name }) => name === own[1]);
   assert.ok(row !== undefined, Object.keys(volumes).join(" "));
-  // The configuration tells the size of the disk; on the storage it is told from Berth's by its own.
+  // The configuration tells the disk's size; on the storage it differs from that of Berth's.
   volumes[place]?.push({ ...row, name: `vm-${id}-mine`, sizeBytes: 7 * 1024 ** 3 });
   const mine = `scsi1: local-zfs:vm-${id}-mine${own[2]}\nunused0: local-zfs:${own[1]}`;
   guests[id] = { ...guest, text: guest.text.replace(own[0], mine) };
